@@ -79,6 +79,17 @@ def database(settings: Settings) -> Database:
     )
 
 
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncIterator[Database]:
+    """For what needs nothing else of the service."""
+    db = database(settings)
+    await db.open()
+    try:
+        yield db
+    finally:
+        await db.close()
+
+
 def monitoring_database(settings: Settings) -> PostgresDatabase | None:
     """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
     if settings.embedded:

@@ -15,7 +15,6 @@ from guichet.db.engine import require
 from guichet.domain.accounts import User, new_secret
 from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import Merchant
 from guichet.domain.roles import StaffRole
 from guichet_demo import month
 from guichet_demo.access import DemoAccess
@@ -44,18 +43,15 @@ async def demo_people(ctx: AppContext, access: DemoAccess, merchant_id: Merchant
     if merchant_id not in [merchant.id for merchant in places]:
         await _join(ctx, owner, merchant_id)
     shop = next((merchant for merchant in places if merchant.name == month.NAME), None)
-    await month.fill_month(ctx, shop or await _merchant_with_month(ctx, owner))
+    if shop is None:
+        shop = await month.add_merchant(ctx)
+        await _join(ctx, owner, shop.id)
+    await month.fill_month(ctx, shop)
     for person in (owner, *staff):
         await access.give_telephone(ctx, person)
     site = f"{ctx.settings.browser_url}/console/sign-in"
     links = [f"{site}/{access.new_link(person.id, ctx.clock.now())}" for person in (owner, *staff)]
     return DemoLinks(links[0], (links[1], links[2]))
-
-
-async def _merchant_with_month(ctx: AppContext, owner: User) -> Merchant:
-    merchant = await month.add_merchant(ctx)
-    await _join(ctx, owner, merchant.id)
-    return merchant
 
 
 async def _person(ctx: AppContext, email: str, name: str, staff_role: StaffRole | None = None) -> User:

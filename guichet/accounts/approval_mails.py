@@ -3,7 +3,7 @@ back office."""
 
 from typing import Literal
 
-from guichet.accounts import access_acts
+from guichet.accounts import access_acts, users
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
@@ -18,14 +18,16 @@ async def tell_requester(
     ctx: AppContext,
     tx: Transaction,
     request: ApprovalRequest,
-    requester: User,
-    result: Literal["approval_approved", "approval_refused"],
-    by: User,
+    kind: Kind,
     now: Instant,
+    *,
+    by: User | None = None,
+    of: Instant | None = None,
 ) -> None:
     """Nothing to a person who takes their own request back."""
-    if requester.id != by.id and requester.status == "active":
-        await add(ctx, tx, requester, result, request, now, person=by.email)
+    requester = await users.get(tx, request.user_id)
+    if requester is not None and requester.status == "active" and (by is None or by.id != requester.id):
+        await add(ctx, tx, requester, kind, request, now, person=by.email if by else None, of=of)
 
 
 async def add(

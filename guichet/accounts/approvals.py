@@ -104,16 +104,16 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
         raise ActRefused(Refusal.OWN_REQUEST(email=approver.user.email))
     if now < await may_approve_from(ctx.db, request.act, approver.user, now):
         raise ActRefused(_too_new(request.act, approver.user))
-    requester = await _perform_for_requester(ctx, request, Approval(request.id, approver.actor, reason), now)
+    await _perform_for_requester(ctx, request, Approval(request.id, approver.actor, reason), now)
     try:
         async with ctx.db.transaction() as tx:
-            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_approved", approver.user, now)
+            await approval_mails.tell_requester(ctx, tx, request, "approval_approved", now, by=approver.user)
     except StorageError as error:  # It is done all the same, and nobody must do it again.
         log.error("approval.mail_lost", request=request.id, error=repr(error))
 
 
-async def _perform_for_requester(ctx: AppContext, request: ApprovalRequest, approval: Approval, now: Instant) -> User:
-    """Does the act, and who asked for it. Raises ActRefused, also when that person may not ask for it any more."""
+async def _perform_for_requester(ctx: AppContext, request: ApprovalRequest, approval: Approval, now: Instant) -> None:
+    """Does the act. Raises ActRefused, also when the person who asked may not ask for it any more."""
     requester = await users.get(ctx.db, request.user_id)
     if requester is None or not _may(requester, ASKING_RIGHTS[request.act]):
         raise ActRefused(Refusal.NOT_ALLOWED_ANY_MORE(email=request.requested_by))
@@ -124,7 +124,6 @@ async def _perform_for_requester(ctx: AppContext, request: ApprovalRequest, appr
     after = await approval_requests.get(ctx.db, request.id)
     if after is not None and after.status == "pending":
         raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
-    return requester
 
 
 async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reason: str) -> None:
@@ -133,12 +132,7 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
     request = await _waiting(ctx.db, request_id, now)
     by.require(RIGHTS[request.act], now)
     async with ctx.db.transaction() as tx:
-        await approval_requests.decide(tx, request.id, "refused", by.actor, reason, now)
-        facts: Facts = {"request": request.id, "act": request.act}
-        act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
-        await audit_log.record(tx, act, now)
-        if (requester := await users.get(tx, request.user_id)) is not None:
-            await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", by.user, now)
+        await objections.end_refused(ctx, tx, request, by.user, "approval.refused", reason, now)
 
 
 async def end_overdue(ctx: AppContext) -> None:
@@ -164,9 +158,7 @@ async def _expire(ctx: AppContext, tx: Transaction, now: Instant) -> None:
 
 async def _tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalRequest, now: Instant) -> None:
     """In the transaction that ends the request, so that it is told once."""
-    requester = await users.get(tx, request.user_id)
-    if requester is not None and requester.status == "active":
-        await approval_mails.add(ctx, tx, requester, "approval_expired", request, now, of=request.expires_at)
+    await approval_mails.tell_requester(ctx, tx, request, "approval_expired", now, of=request.expires_at)
 
 
 async def _check(ctx: AppContext, act_request: ActRequest) -> MerchantId:

@@ -14,7 +14,7 @@ from guichet.accounts.errors import CodeRefused
 from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal
+from guichet.db.sql_functions import equal, params
 from guichet.db.tables import recovery_codes
 from guichet.domain.accounts import User, UserId, secret_hash
 from guichet.merchants.vault import Vault
@@ -30,24 +30,16 @@ _ALPHABET: Final = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 _CODE_LENGTH: Final = 16
 _GROUP: Final = 4
 
-_INSERT: Final = insert(recovery_codes).values(
-    user_id=bindparam("user_id"), hash=bindparam("hash"), created_at=bindparam("created_at")
-)
-_REMOVE: Final = delete(recovery_codes).where(recovery_codes.c.user_id == bindparam("user"))
+_INSERT: Final = insert(recovery_codes).values(params("user_id", "hash", "created_at"))
+_THIS_USER: Final = recovery_codes.c.user_id == bindparam("user")
+_REMOVE: Final = delete(recovery_codes).where(_THIS_USER)
 _USE: Final = (
     update(recovery_codes)
-    .where(
-        *equal(recovery_codes, user_id="user", hash="code_hash"),
-        recovery_codes.c.used_at.is_(None),
-    )
+    .where(*equal(recovery_codes, user_id="user", hash="code_hash"), recovery_codes.c.used_at.is_(None))
     .values(used_at=bindparam("now"))
     .returning(recovery_codes.c.user_id)
 )
-_LEFT: Final = (
-    select(func.count())
-    .select_from(recovery_codes)
-    .where(recovery_codes.c.user_id == bindparam("user"), recovery_codes.c.used_at.is_(None))
-)
+_LEFT: Final = select(func.count()).select_from(recovery_codes).where(_THIS_USER, recovery_codes.c.used_at.is_(None))
 
 
 async def begin_totp(ctx: AppContext, user: User) -> str:

@@ -18,10 +18,7 @@ from guichet.domain.roles import MerchantRole
 MOST_LISTED: Final = 500
 
 _INSERT: Final = insert(mail_links).values(
-    **params("user_id", "hash", "purpose", "expires_at"),
-    created_at=bindparam("now"),
-    merchant_id=bindparam("merchant"),
-    role=bindparam("offered_role"),
+    params("user_id", "hash", "purpose", "created_at", "expires_at", "merchant_id", "role")
 )
 #: A new link replaces the one before: only the last mail works. Invitations to different teams stand beside each other.
 _REPLACE: Final = (
@@ -114,10 +111,10 @@ async def create(
         user_id=user_id,
         hash=secret_hash(secret),
         purpose=purpose,
-        now=now,
+        created_at=now,
         expires_at=later(now, LINK_LASTS[purpose]),
-        merchant=merchant_id,
-        offered_role=offer.role if offer else None,
+        merchant_id=merchant_id,
+        role=offer.role if offer else None,
     )
     return secret
 

@@ -55,22 +55,22 @@ async def object_to(ctx: AppContext, secret: str, reason: str) -> None:
     request, user = await find(ctx, secret)
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        await _refuse(ctx, tx, request, user, reason, now)
+        await end_refused(ctx, tx, request, user, "approval.objected", reason, now)
         for other in await approval_requests.objectable_of(tx, request.user_id, now):
             with suppress(ActRefused):  # It was decided in the same moment.
-                await _refuse(ctx, tx, other, user, reason, now)
+                await end_refused(ctx, tx, other, user, "approval.objected", reason, now)
 
 
-async def _refuse(
-    ctx: AppContext, tx: Transaction, request: ApprovalRequest, user: User, reason: str, now: Instant
+async def end_refused(
+    ctx: AppContext, tx: Transaction, request: ApprovalRequest, user: User, action: str, reason: str, now: Instant
 ) -> None:
+    """The user, in the console, says no; who asked is told. `action`: as the audit log names it."""
     actor = Actor(user.email, CONSOLE)
     await approval_requests.decide(tx, request.id, "refused", actor, reason, now)
     facts: Facts = {"request": request.id, "act": request.act}
-    act = Act(actor, "approval.objected", "approval", request.subject, request.merchant_id, reason, after=facts)
+    act = Act(actor, action, "approval", request.subject, request.merchant_id, reason, after=facts)
     await audit_log.record(tx, act, now)
-    if (requester := await users.get(tx, request.user_id)) is not None:
-        await approval_mails.tell_requester(ctx, tx, request, requester, "approval_refused", user, now)
+    await approval_mails.tell_requester(ctx, tx, request, "approval_refused", now, by=user)
 
 
 def _sign(key: str, request_id: ApprovalId, user_id: UserId) -> str:

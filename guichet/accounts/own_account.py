@@ -43,9 +43,9 @@ async def change_password(
 
 async def add_passkey(accounts: Accounts, user: User, answer: str, name: str, actor: Actor, browser: Browser) -> None:
     """Stores a key that the person's browser made. Raises CodeRefused, TooManyPasskeys."""
-    ctx, messages = accounts.ctx, await passkeys.load_messages()
+    ctx, site = accounts.ctx, await passkeys.load_site(accounts.ctx)
     async with ctx.db.transaction() as tx:
-        await passkeys.add(ctx, tx, messages, user, answer, name, browser.passkey)
+        await passkeys.add(ctx, tx, site, user, answer, name, browser.passkey)
         await _record(tx, accounts, user, "user.passkey_added", actor)
 
 

@@ -11,7 +11,7 @@ stores nothing. A genuine answer stores it, so that none is answered twice. The 
 import asyncio
 import base64
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -23,9 +23,12 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.clock import MINUTE, Instant
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import params, upsert
+from guichet.db.sql_functions import new_row, upsert, values_of
 from guichet.db.tables import passkey_challenges, passkeys
 from guichet.domain.accounts import Passkey, User, UserId, normal_name, secret_hash
+
+if TYPE_CHECKING:
+    from guichet.accounts.webauthn_messages import Site
 
 #: How long somebody may take to answer.
 CHALLENGE_LASTS: Final = 5 * MINUTE
@@ -37,26 +40,18 @@ _USE: Final = (
     .on_conflict_do_nothing()
     .returning(passkey_challenges.c.id)
 )
-_INSERT: Final = insert(passkeys).values(
-    **params("user_id", "credential_id", "public_key", "sign_count", "name"),
-    created_at=bindparam("now"),
-)
-_OF_USER: Final = (
-    select(passkeys).where(passkeys.c.user_id == bindparam("user")).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
-)
-_COUNT: Final = select(func.count()).select_from(passkeys).where(passkeys.c.user_id == bindparam("user"))
+_INSERT: Final = insert(passkeys).values(new_row(passkeys))
+_THIS_USER: Final = passkeys.c.user_id == bindparam("user")
+_OF_USER: Final = select(passkeys).where(_THIS_USER).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
+_COUNT: Final = select(func.count()).select_from(passkeys).where(_THIS_USER)
 _BY_CREDENTIAL: Final = select(passkeys).where(passkeys.c.credential_id == bindparam("credential"))
 _USED: Final = (
     update(passkeys)
     .where(passkeys.c.id == bindparam("passkey"))
     .values(sign_count=bindparam("count"), last_used_at=bindparam("now"))
 )
-_REMOVE: Final = (
-    delete(passkeys)
-    .where(passkeys.c.user_id == bindparam("user"), passkeys.c.id == bindparam("passkey"))
-    .returning(passkeys.c.name)
-)
-_REMOVE_ALL: Final = delete(passkeys).where(passkeys.c.user_id == bindparam("user"))
+_REMOVE: Final = delete(passkeys).where(_THIS_USER, passkeys.c.id == bindparam("passkey")).returning(passkeys.c.name)
+_REMOVE_ALL: Final = delete(passkeys).where(_THIS_USER)
 
 
 class _ClientData(msgspec.Struct):
@@ -79,17 +74,16 @@ async def of_user(db: Reader, user_id: UserId) -> list[Passkey]:
 
 async def creation_options(ctx: AppContext, user: User, browser: str) -> str:
     """The JSON for `navigator.credentials.create`. `browser`: the secret of its cookie. Raises TooManyPasskeys."""
-    messages, existing = await load_messages(), await of_user(ctx.db, user.id)
+    site, existing = await load_site(ctx), await of_user(ctx.db, user.id)
     if len(existing) >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    options: str = messages.creation_options(_site(messages, ctx), user, _new_challenge(ctx, user, browser), existing)
-    return options
+    return site.creation_options(user, _new_challenge(ctx, user, browser), existing)
 
 
 async def add(
-    ctx: AppContext, tx: Transaction, messages: Any, user: User, answer: str, name: str, browser: str | None
+    ctx: AppContext, tx: Transaction, site: "Site", user: User, answer: str, name: str, browser: str | None
 ) -> None:
-    """Stores the key that a browser made. `messages`: of `load_messages`, since a transaction waits for nothing but the
+    """Stores the key that a browser made. `site`: of `load_site`, since a transaction waits for nothing but the
     database. Raises CodeRefused for anything but an answer to our challenge to this user in this browser,
     TooManyPasskeys."""
     now = ctx.clock.now()
@@ -97,33 +91,25 @@ async def add(
     await users.lock(tx, user.id)
     if require(await tx.one(_COUNT, user=user.id))[0] >= MOST_PASSKEYS:
         raise TooManyPasskeys
-    credential, public_key, count = messages.made_key(_site(messages, ctx), answer, challenge)
+    credential, public_key, count = site.made_key(answer, challenge)
     if await tx.one(_BY_CREDENTIAL, credential=credential) is not None:
         raise CodeRefused
     await _use(tx, nonce, now)
-    await tx.write(
-        _INSERT,
-        user_id=user.id,
-        credential_id=credential,
-        public_key=public_key,
-        sign_count=count,
-        name=normal_name(name) or messages.SITE_NAME,
-        now=now,
-    )
+    new = Passkey(0, user.id, credential, public_key, count, normal_name(name) or site.name, now, None)
+    await tx.write(_INSERT, **values_of(passkeys, new))
 
 
 async def request_options(ctx: AppContext, user: User | None, browser: str) -> str:
     """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site.
     `browser`: the secret of its cookie."""
-    messages = await load_messages()
+    site = await load_site(ctx)
     existing = await of_user(ctx.db, user.id) if user is not None else []
-    options: str = messages.request_options(_site(messages, ctx), _new_challenge(ctx, user, browser), existing)
-    return options
+    return site.request_options(_new_challenge(ctx, user, browser), existing)
 
 
 async def check(ctx: AppContext, answer: str, user: User | None, browser: str | None) -> UserId:
     """Whose key answered. `user` and `browser`: who was asked, as in `request_options`. Raises CodeRefused."""
-    messages, now = await load_messages(), ctx.clock.now()
+    site, now = await load_site(ctx), ctx.clock.now()
     challenge, nonce = _answered_challenge(ctx, answer, user, browser)
     row = await ctx.db.one(_BY_CREDENTIAL, credential=_read(answer).id)
     if row is None:
@@ -131,7 +117,7 @@ async def check(ctx: AppContext, answer: str, user: User | None, browser: str | 
     passkey = Passkey(*row)
     if user is not None and passkey.user_id != user.id:
         raise CodeRefused
-    count = messages.counter_of(_site(messages, ctx), answer, challenge, passkey)
+    count = site.counter_of(answer, challenge, passkey)
     async with ctx.db.transaction() as tx:
         await _use(tx, nonce, now)
         await tx.write(_USED, passkey=passkey.id, count=count, now=now)
@@ -192,11 +178,9 @@ def _bytes(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-async def load_messages() -> Any:
-    """`webauthn_messages.py`. Its import would hold up all other requests."""
-    return await asyncio.to_thread(import_module, "guichet.accounts.webauthn_messages")
-
-
-def _site(messages: Any, ctx: AppContext) -> Any:
+async def load_site(ctx: AppContext) -> "Site":
+    """What the keys belong to. The import would hold up all other requests."""
+    messages = await asyncio.to_thread(import_module, "guichet.accounts.webauthn_messages")
     public = urlsplit(ctx.settings.browser_url)
-    return messages.Site(public.hostname or "", f"{public.scheme}://{public.netloc}")
+    site: Site = messages.Site(public.hostname or "", f"{public.scheme}://{public.netloc}")
+    return site

@@ -15,8 +15,8 @@ from sqlalchemy import BigInteger, bindparam, cast, delete, exists, func, insert
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_numbers, upsert
+from guichet.db.engine import Reader, Transaction, require
+from guichet.db.sql_functions import json_numbers, new_row, upsert
 from guichet.db.tables import (
     memberships,
     merchants,
@@ -59,13 +59,7 @@ _FORGET: Final = delete(payment_mails).where(
     payment_mails.c.merchant_id == bindparam("merchant"),
     payment_mails.c.user_id.is_not_distinct_from(bindparam("user", type_=payment_mails.c.user_id.type)),
 )
-_CHOOSE: Final = insert(payment_mails).values(
-    merchant_id=bindparam("merchant"),
-    user_id=bindparam("user"),
-    frequency=bindparam("chosen"),
-    chosen_at=bindparam("now"),
-    due_at=bindparam("due"),
-)
+_CHOOSE: Final = insert(payment_mails).values(new_row(payment_mails))
 _START: Final = upsert(payment_mail_progress).values(frequency="each", through_posting_id=bindparam("through"))
 _START_HERE: Final = _START.on_conflict_do_update(
     index_elements=["frequency"], set_={"through_posting_id": _START.excluded.through_posting_id}
@@ -173,7 +167,7 @@ async def _choose(
     _, has_recipients, _ = require(await tx.one(_STATE))
     if frequency == "each" and not has_recipients:  # Payments from before anybody asked for mails are skipped.
         await tx.write(_START_HERE, through=(await chain_head(tx)).last_posting_id)
-    await tx.write(_CHOOSE, merchant=merchant_id, user=user_id, chosen=frequency, now=now, due=due)
+    await tx.write(_CHOOSE, merchant_id=merchant_id, user_id=user_id, frequency=frequency, chosen_at=now, due_at=due)
 
 
 async def queue_payment_mails(ctx: AppContext, now: Instant) -> bool:
@@ -240,7 +234,7 @@ async def _tell_days(ctx: AppContext, now: Instant) -> None:
     for mails, due, role, *row in await ctx.db.all(_DUE, now=now):
         merchant, user = Merchant(*row[:merchant_columns]), User(*row[merchant_columns:])
         zone = _zone(ctx, merchant.time_zone)
-        values = await _values_of_day(ctx.db, ctx, merchant, Instant(due), zone)
+        values = await _values_of_day(ctx, merchant, Instant(due), zone)
         async with ctx.db.transaction() as tx:
             if await tx.write(_NEXT_DAY, mails=mails, due=due, next_due=_next_summary_at(now, zone)) is None:
                 continue
@@ -248,13 +242,11 @@ async def _tell_days(ctx: AppContext, now: Instant) -> None:
                 await Outbox(ctx.vault).add(tx, user, "payments_of_day", {"name": user.name, **values}, now)
 
 
-async def _values_of_day(
-    db: Database, ctx: AppContext, merchant: Merchant, due: Instant, zone: ZoneInfo
-) -> dict[str, str] | None:
+async def _values_of_day(ctx: AppContext, merchant: Merchant, due: Instant, zone: ZoneInfo) -> dict[str, str] | None:
     """The day before `due`; None if nothing was paid on it."""
     end = to_datetime(due).astimezone(zone).date()
     day = {"since": _midnight(end, zone, -1), "until": _midnight(end, zone, 0)}
-    paid = await db.scan(_OF_DAY, merchant=merchant.id, currency=merchant.currency, **day)
+    paid = await ctx.db.scan(_OF_DAY, merchant=merchant.id, currency=merchant.currency, **day)
     if not paid:
         return None
     modes = await ctx.catalogues.of(merchant.id)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
 from guichet.clock import Instant
 from guichet.domain.accounts import Session, User
-from guichet.domain.audit_log import Actor
+from guichet.domain.audit_log import CONSOLE, Actor
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.records import Record
 from guichet.domain.roles import (
@@ -20,19 +20,24 @@ from guichet.domain.roles import (
 )
 
 
-class Member(Record, frozen=True):
-    """A person who acts for one merchant in one environment."""
+class Person(Record, frozen=True):
+    """Who is signed in."""
 
     user: User
     session: Session
-    merchant: Merchant
-    role: MerchantRole
-    env: Environment
 
     @property
     def actor(self) -> Actor:
         """As the audit log names them."""
-        return Actor(self.user.email, "console")
+        return Actor(self.user.email, CONSOLE)
+
+
+class Member(Person, frozen=True):
+    """A person who acts for one merchant in one environment."""
+
+    merchant: Merchant
+    role: MerchantRole
+    env: Environment
 
     def may(self, right: MerchantRight) -> bool:
         return may_as_merchant(self.role, right, self.env)
@@ -45,17 +50,10 @@ class Member(Record, frozen=True):
             raise SecondFactorNeeded
 
 
-class StaffMember(Record, frozen=True):
+class StaffMember(Person, frozen=True):
     """A person of the staff who acts in the back office."""
 
-    user: User
-    session: Session
     role: StaffRole
-
-    @property
-    def actor(self) -> Actor:
-        """As the audit log names them."""
-        return Actor(self.user.email, "console")
 
     def may(self, right: StaffRight) -> bool:
         return may_as_staff(self.role, right)

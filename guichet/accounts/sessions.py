@@ -17,7 +17,7 @@ from guichet.accounts.signed_tokens import SignedTokens
 from guichet.accounts.users import MOST_LISTED
 from guichet.clock import DAY, MINUTE, Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import equal, new_row, values_of
 from guichet.db.tables import memberships, merchants, user_sessions, users
 from guichet.domain.accounts import Session, User, UserId, new_secret, secret_hash
 from guichet.domain.merchants import Merchant
@@ -29,15 +29,7 @@ _SEEN_EVERY: Final = MINUTE
 MOST_SESSIONS: Final = 20
 _MAX_AGENT: Final = 200
 
-_INSERT: Final = (
-    insert(user_sessions)
-    .values(
-        **params("user_id", "hash", "factor_at", "address", "agent"),
-        created_at=bindparam("now"),
-        last_seen_at=bindparam("now"),
-    )
-    .returning(*user_sessions.c)
-)
+_INSERT: Final = insert(user_sessions).values(new_row(user_sessions)).returning(*user_sessions.c)
 _FIND: Final = (
     select(*user_sessions.c, *users.c, memberships.c.role, *merchants.c)
     .join(users, users.c.id == user_sessions.c.user_id)
@@ -54,39 +46,24 @@ _SEEN: Final = (
 )
 _RENEW: Final = (
     update(user_sessions)
-    .where(user_sessions.c.id == bindparam("session"), user_sessions.c.hash == bindparam("old_hash"))
+    .where(*equal(user_sessions, id="session", hash="old_hash"))
     .values(hash=bindparam("new_hash"), factor_at=bindparam("now"), last_seen_at=bindparam("now"))
     .returning(*user_sessions.c)
 )
-_OF_USER: Final = (
-    select(user_sessions)
-    .where(user_sessions.c.user_id == bindparam("user"))
-    .order_by(user_sessions.c.id.desc())
-    .limit(MOST_SESSIONS)
-)
+_THIS_USER: Final = user_sessions.c.user_id == bindparam("user")
+_OF_USER: Final = select(user_sessions).where(_THIS_USER).order_by(user_sessions.c.id.desc()).limit(MOST_SESSIONS)
 _END: Final = (
-    delete(user_sessions)
-    .where(user_sessions.c.user_id == bindparam("user"), user_sessions.c.id == bindparam("session"))
-    .returning(user_sessions.c.id)
+    delete(user_sessions).where(_THIS_USER, user_sessions.c.id == bindparam("session")).returning(user_sessions.c.id)
 )
 _END_ALL: Final = (
     delete(user_sessions)
-    .where(
-        user_sessions.c.user_id == bindparam("user"),
-        user_sessions.c.id != func.coalesce(bindparam("kept", type_=user_sessions.c.id.type), 0),
-    )
+    .where(_THIS_USER, user_sessions.c.id != func.coalesce(bindparam("kept", type_=user_sessions.c.id.type), 0))
     .returning(user_sessions.c.id)
 )
 _OLDEST_KEPT: Final = (
-    select(user_sessions.c.id)
-    .where(user_sessions.c.user_id == bindparam("user"))
-    .order_by(user_sessions.c.id.desc())
-    .offset(MOST_SESSIONS - 1)
-    .limit(1)
+    select(user_sessions.c.id).where(_THIS_USER).order_by(user_sessions.c.id.desc()).offset(MOST_SESSIONS - 1).limit(1)
 )
-_END_OLDER: Final = delete(user_sessions).where(
-    user_sessions.c.user_id == bindparam("user"), user_sessions.c.id < bindparam("oldest")
-)
+_END_OLDER: Final = delete(user_sessions).where(_THIS_USER, user_sessions.c.id < bindparam("oldest"))
 
 
 async def begin(
@@ -94,15 +71,8 @@ async def begin(
 ) -> tuple[str, Session]:
     """A new session and its cookie's secret. The oldest session ends when there are too many."""
     secret = new_secret()
-    row = await tx.write(
-        _INSERT,
-        user_id=user_id,
-        hash=secret_hash(secret),
-        now=now,
-        factor_at=factor_at,
-        address=address,
-        agent=agent[:_MAX_AGENT],
-    )
+    new = Session(0, user_id, secret_hash(secret), now, now, factor_at, address, agent[:_MAX_AGENT])
+    row = await tx.write(_INSERT, **values_of(user_sessions, new))
     oldest = await tx.one(_OLDEST_KEPT, user=user_id)
     if oldest is not None:
         await tx.write(_END_OLDER, user=user_id, oldest=oldest[0])

@@ -135,23 +135,18 @@ async def sign_in(accounts: Accounts, email: str, password: str, browser: Browse
     """Raises SignInRefused, TooManyAttempts, TooBusy."""
     address = normal_email(email) or ""
     user = await users.by_email(accounts.ctx.db, address) if address else None
-    with refusals_logged("password", user, browser.address):
-        return await _sign_in(accounts, address, user, password, browser)
-
-
-async def _sign_in(accounts: Accounts, address: str, user: User | None, password: str, browser: Browser) -> SignedIn:
-    ctx = accounts.ctx
     known = accounts.devices.known(user, browser.device) if user else None
-    await accounts.attempt("address", browser.address)
-    await accounts.attempt("device", known) if known else await accounts.attempt("account", secret_hash(address))
     active = user if user is not None and user.status == "active" else None
-    matches = await accounts.passwords.matches(active.password_hash if active else None, password)
-    if active is None or not matches:
-        raise SignInRefused
-    if is_outdated(active.password_hash or ""):
-        hashed = await accounts.passwords.hash(password)
-        await users.renew_hash(ctx.db, active, hashed)
-        active = structs.replace(active, password_hash=hashed)
+    with refusals_logged("password", user, browser.address):
+        await accounts.attempt("address", browser.address)
+        await accounts.attempt("device", known) if known else await accounts.attempt("account", secret_hash(address))
+        matches = await accounts.passwords.matches(active.password_hash if active else None, password)
+        if active is None or not matches:
+            raise SignInRefused
+        if is_outdated(active.password_hash or ""):
+            hashed = await accounts.passwords.hash(password)
+            await users.renew_hash(accounts.ctx.db, active, hashed)
+            active = structs.replace(active, password_hash=hashed)
     return await begin_session(accounts, active, browser, "password", known=known)
 
 
@@ -193,19 +188,15 @@ async def begin_session(
 
 async def sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browser) -> SignedIn:
     """A session with a fresh second factor. Raises SignInRefused, TooManyAttempts."""
-    with refusals_logged("passkey", None, browser.address):
-        return await _sign_in_with_passkey(accounts, answer, browser)
-
-
-async def _sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browser) -> SignedIn:
     ctx = accounts.ctx
-    await accounts.attempt("address", browser.address)
-    try:
-        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None, browser.passkey))
-    except CodeRefused:
-        raise SignInRefused from None
-    if user is None or user.status != "active":
-        raise SignInRefused
+    with refusals_logged("passkey", None, browser.address):
+        await accounts.attempt("address", browser.address)
+        try:
+            user = await users.get(ctx.db, await passkeys.check(ctx, answer, None, browser.passkey))
+        except CodeRefused:
+            raise SignInRefused from None
+        if user is None or user.status != "active":
+            raise SignInRefused
     known = accounts.devices.known(user, browser.device)
     return await begin_session(accounts, user, browser, "passkey", known=known, factor_at=ctx.clock.now())
 

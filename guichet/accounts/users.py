@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import json_numbers, params, upsert
+from guichet.db.sql_functions import equal, json_numbers, new_row, params, upsert
 from guichet.db.tables import memberships, merchants, users
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
 from guichet.domain.ids import MerchantId
@@ -41,8 +41,7 @@ _BY_IDS: Final = select(users).where(users.c.id.bool_op("IN")(json_numbers(bindp
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
 _CHANGE: Final = update(users).where(users.c.id == bindparam("user"))
 _ACTIVATE: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"), users.c.status != "disabled")
+    _CHANGE.where(users.c.status != "disabled")
     .values(
         status="active",
         password_hash=bindparam("new_hash"),
@@ -51,10 +50,8 @@ _ACTIVATE: Final = (
     )
     .returning(*users.c)
 )
-_REHASH: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"), users.c.password_hash == bindparam("old_hash"))
-    .values(password_hash=bindparam("new_hash"))
+_REHASH: Final = _CHANGE.where(users.c.password_hash == bindparam("old_hash")).values(
+    password_hash=bindparam("new_hash")
 )
 _SET_STATUS: Final = _CHANGE.values(
     status=bindparam("new_status"),
@@ -99,8 +96,7 @@ _SET_TOTP: Final = _CHANGE.values(
 _BEGIN_TOTP: Final = _SET_TOTP.where(users.c.totp_confirmed.is_(False)).returning(users.c.id)
 _PREPARE_TOTP: Final = _CHANGE.values(next_totp_secret=bindparam("new_secret"), updated_at=bindparam("now"))
 _REPLACE_TOTP: Final = (
-    update(users)
-    .where(users.c.id == bindparam("user"), users.c.next_totp_secret == bindparam("proved"))
+    _CHANGE.where(users.c.next_totp_secret == bindparam("proved"))
     .values(
         totp_secret=users.c.next_totp_secret,
         next_totp_secret=None,
@@ -112,12 +108,7 @@ _REPLACE_TOTP: Final = (
 )
 #: A code counts once, whoever sends it again and on whichever machine.
 _TAKE_STEP: Final = (
-    update(users)
-    .where(
-        users.c.id == bindparam("user"),
-        users.c.totp_secret == bindparam("proved"),
-        users.c.totp_step < bindparam("step"),
-    )
+    _CHANGE.where(users.c.totp_secret == bindparam("proved"), users.c.totp_step < bindparam("step"))
     .values(
         totp_step=bindparam("step"),
         totp_confirmed=case((bindparam("confirms", type_=Boolean), True), else_=users.c.totp_confirmed),
@@ -133,9 +124,8 @@ _MERCHANTS_OF: Final = (
     .order_by(merchants.c.id)
     .limit(MOST_LISTED)
 )
-_MEMBERSHIP: Final = select(memberships).where(
-    memberships.c.user_id == bindparam("user"), memberships.c.merchant_id == bindparam("merchant")
-)
+_THIS_MEMBERSHIP: Final = equal(memberships, user_id="user", merchant_id="merchant")
+_MEMBERSHIP: Final = select(memberships).where(*_THIS_MEMBERSHIP)
 _TEAM: Final = (
     select(memberships.c.role, *users.c)
     .join(users, users.c.id == memberships.c.user_id)
@@ -143,20 +133,11 @@ _TEAM: Final = (
     .order_by(users.c.id)
     .limit(MOST_LISTED)
 )
-_NEW_MEMBERSHIP: Final = upsert(memberships).values(
-    user_id=bindparam("user"),
-    merchant_id=bindparam("merchant"),
-    role=bindparam("new_role"),
-    created_at=bindparam("now"),
-)
+_NEW_MEMBERSHIP: Final = upsert(memberships).values(new_row(memberships))
 _JOIN: Final = _NEW_MEMBERSHIP.on_conflict_do_update(
     index_elements=["user_id", "merchant_id"], set_={"role": _NEW_MEMBERSHIP.excluded.role}
 )
-_LEAVE: Final = (
-    delete(memberships)
-    .where(memberships.c.user_id == bindparam("user"), memberships.c.merchant_id == bindparam("merchant"))
-    .returning(*memberships.c)
-)
+_LEAVE: Final = delete(memberships).where(*_THIS_MEMBERSHIP).returning(*memberships.c)
 _OWNERS: Final = (
     select(func.count())
     .select_from(memberships.join(users, users.c.id == memberships.c.user_id))
@@ -289,7 +270,7 @@ async def team(db: Reader, merchant_id: MerchantId) -> list[tuple[MerchantRole, 
 
 async def join(tx: Transaction, user_id: UserId, merchant_id: MerchantId, role: MerchantRole, now: Instant) -> None:
     """Gives the user this role with the merchant, in place of the one before if there was one."""
-    await tx.write(_JOIN, user=user_id, merchant=merchant_id, new_role=role, now=now)
+    await tx.write(_JOIN, user_id=user_id, merchant_id=merchant_id, role=role, created_at=now)
 
 
 async def leave(tx: Transaction, user_id: UserId, merchant_id: MerchantId) -> bool:

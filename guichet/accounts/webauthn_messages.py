@@ -14,7 +14,6 @@ from guichet.accounts.errors import CodeRefused
 from guichet.domain.accounts import Passkey, User
 from guichet.domain.records import Record
 
-SITE_NAME: Final = "Guichet"
 #: What the library raises about hostile answers.
 _FAULTS: Final = (WebAuthnException, ValueError, KeyError, TypeError, RecursionError)
 
@@ -24,67 +23,64 @@ class Site(Record, frozen=True):
 
     host: str
     origin: str
+    name: str = "Guichet"
 
+    def creation_options(self, user: User, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
+        """The JSON for `navigator.credentials.create`. No device makes a second key beside one of `passkeys`."""
+        options = webauthn.generate_registration_options(
+            rp_id=self.host,
+            rp_name=self.name,
+            user_id=str(user.id).encode(),
+            user_name=user.email,
+            user_display_name=user.name,
+            challenge=challenge,
+            authenticator_selection=structs.AuthenticatorSelectionCriteria(
+                resident_key=structs.ResidentKeyRequirement.REQUIRED,
+                user_verification=structs.UserVerificationRequirement.REQUIRED,
+            ),
+            exclude_credentials=_descriptors(passkeys),
+        )
+        return webauthn.options_to_json(options)
 
-def creation_options(site: Site, user: User, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
-    """The JSON for `navigator.credentials.create`. No device makes a second key beside one of `passkeys`."""
-    options = webauthn.generate_registration_options(
-        rp_id=site.host,
-        rp_name=SITE_NAME,
-        user_id=str(user.id).encode(),
-        user_name=user.email,
-        user_display_name=user.name,
-        challenge=challenge,
-        authenticator_selection=structs.AuthenticatorSelectionCriteria(
-            resident_key=structs.ResidentKeyRequirement.REQUIRED,
+    def made_key(self, answer: str, challenge: bytes) -> tuple[str, str, int]:
+        """Credential id, public key and counter of a new key. Raises CodeRefused."""
+        try:
+            made = webauthn.verify_registration_response(
+                credential=answer,
+                expected_challenge=challenge,
+                expected_rp_id=self.host,
+                expected_origin=self.origin,
+                require_user_verification=True,
+            )
+        except _FAULTS as error:
+            raise CodeRefused from error
+        return bytes_to_base64url(made.credential_id), bytes_to_base64url(made.credential_public_key), made.sign_count
+
+    def request_options(self, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
+        """The JSON for `navigator.credentials.get`: one of `passkeys`, or any key of this site if there are none."""
+        options = webauthn.generate_authentication_options(
+            rp_id=self.host,
+            challenge=challenge,
+            allow_credentials=_descriptors(passkeys),
             user_verification=structs.UserVerificationRequirement.REQUIRED,
-        ),
-        exclude_credentials=_descriptors(passkeys),
-    )
-    return webauthn.options_to_json(options)
-
-
-def made_key(site: Site, answer: str, challenge: bytes) -> tuple[str, str, int]:
-    """Credential id, public key and counter of a new key. Raises CodeRefused."""
-    try:
-        made = webauthn.verify_registration_response(
-            credential=answer,
-            expected_challenge=challenge,
-            expected_rp_id=site.host,
-            expected_origin=site.origin,
-            require_user_verification=True,
         )
-    except _FAULTS as error:
-        raise CodeRefused from error
-    return bytes_to_base64url(made.credential_id), bytes_to_base64url(made.credential_public_key), made.sign_count
+        return webauthn.options_to_json(options)
 
-
-def request_options(site: Site, challenge: bytes, passkeys: Sequence[Passkey]) -> str:
-    """The JSON for `navigator.credentials.get`: one of `passkeys`, or any key of this site if there are none."""
-    options = webauthn.generate_authentication_options(
-        rp_id=site.host,
-        challenge=challenge,
-        allow_credentials=_descriptors(passkeys),
-        user_verification=structs.UserVerificationRequirement.REQUIRED,
-    )
-    return webauthn.options_to_json(options)
-
-
-def counter_of(site: Site, answer: str, challenge: bytes, passkey: Passkey) -> int:
-    """The counter of a key that answered. Raises CodeRefused, also when the counter went back: the key was copied."""
-    try:
-        checked = webauthn.verify_authentication_response(
-            credential=answer,
-            expected_challenge=challenge,
-            expected_rp_id=site.host,
-            expected_origin=site.origin,
-            credential_public_key=base64url_to_bytes(passkey.public_key),
-            credential_current_sign_count=passkey.sign_count,
-            require_user_verification=True,
-        )
-    except _FAULTS as error:
-        raise CodeRefused from error
-    return checked.new_sign_count
+    def counter_of(self, answer: str, challenge: bytes, passkey: Passkey) -> int:
+        """The counter of a key that answered. Raises CodeRefused, also when it went back: the key was copied."""
+        try:
+            checked = webauthn.verify_authentication_response(
+                credential=answer,
+                expected_challenge=challenge,
+                expected_rp_id=self.host,
+                expected_origin=self.origin,
+                credential_public_key=base64url_to_bytes(passkey.public_key),
+                credential_current_sign_count=passkey.sign_count,
+                require_user_verification=True,
+            )
+        except _FAULTS as error:
+            raise CodeRefused from error
+        return checked.new_sign_count
 
 
 def _descriptors(passkeys: Sequence[Passkey]) -> list[structs.PublicKeyCredentialDescriptor]:

@@ -14,8 +14,9 @@ from starlette.routing import BaseRoute
 
 from guichet.api import endpoint, payments
 from guichet.api.http import Endpoint, MethodHandler
-from guichet.api.scopes import SCOPES, required_bits
+from guichet.api.scopes import SCOPES
 from guichet.context import AppContext
+from guichet.domain.key_access import scope_bits
 from guichet.merchants.api_keys import Authenticator
 from guichet.server.request_context import ClientAddresses
 
@@ -30,8 +31,8 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
     """
     authenticator, addresses = Authenticator(ctx.db, ctx.clock), ClientAddresses.of(ctx.settings)
     scopes: dict[str, dict[str, int]] = defaultdict(dict)
-    for method, path in SCOPES:
-        scopes[path][method] = required_bits(method, path)
+    for (method, path), opening in SCOPES.items():
+        scopes[path][method] = scope_bits(opening)
     known = _by_path(payments.ENDPOINTS)
     return [
         Endpoint(ctx, authenticator, path, known[path], _handlers, by_method, addresses).route(ROOT + path)

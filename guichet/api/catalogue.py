@@ -5,7 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.endpoint import Endpoint, Parameter
-from guichet.api.http import Call, success_response
+from guichet.api.http import Call, SuccessResponse
 from guichet.domain.availability import UP
 from guichet.domain.catalogue import FILTER_TYPES, MODE_TYPES, quote
 from guichet.domain.errors import InvalidRequest
@@ -37,13 +37,13 @@ async def list_modes(call: Call) -> Response:
         and (mode_type is None or mode.type == mode_type)
     ]
     states = await call.ctx.availability.states() if call.env == "live" else {}
-    return success_response([payment_mode_object(mode, states.get(mode.operator, UP)) for mode in modes])
+    return SuccessResponse([payment_mode_object(mode, states.get(mode.operator, UP)) for mode in modes])
 
 
 async def quote_fees(call: Call) -> Response:
     body = await call.parse_body(FeeBody)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
+    return SuccessResponse(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
 
 
 async def read_balance(call: Call) -> Response:
@@ -54,29 +54,25 @@ async def read_balance(call: Call) -> Response:
     merchant = call.caller.merchant
     stored = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
     wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, Hundredths(0), merchant.created_at)
-    return success_response(balance_object(wallet))
+    return SuccessResponse(balance_object(wallet))
 
-
-CATALOGUE: Final = "Catalogue"
-WALLET: Final = "Solde"
 
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/payment-modes",
         list_modes,
-        CATALOGUE,
         "Lister les moyens de paiement",
         "Les moyens ouverts à votre compte, avec vos frais. Ce catalogue seul fait foi. Il n'est pas paginé ; les deux "
         "filtres se combinent.",
         PaymentModeObject,
         shape="array",
         parameters=(
-            Parameter("country", {"type": "string"}, "Code ISO-2, sans égard à la casse.", sample="bj"),
+            Parameter("country", "Code ISO-2, sans égard à la casse.", sample="bj"),
             Parameter(
                 "type",
-                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
                 "Famille du moyen de paiement.",
+                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
                 sample="mobile_money",
             ),
         ),
@@ -86,7 +82,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payment-modes/fees",
         quote_fees,
-        CATALOGUE,
         "Simuler les frais",
         "Ne crée rien.",
         FeeQuoteObject,
@@ -97,19 +92,21 @@ ENDPOINTS: Final = (
             "Par identifiant": {"amount": 5000, "payment_mode_id": 1},
         },
     ),
+)
+
+WALLET_ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/balance",
         read_balance,
-        WALLET,
         "Lire le solde",
         "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",
         BalanceObject,
         parameters=(
             Parameter(
                 "currency",
-                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
                 f"Devise, sans égard à la casse : {', '.join(f'`{code}`' for code in CURRENCIES)}.",
+                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
                 sample=DEFAULT_CURRENCY,
             ),
         ),

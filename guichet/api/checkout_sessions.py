@@ -6,8 +6,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter
-from guichet.api.http import Call, requested_key, success_response
-from guichet.db.references import parse_reference
+from guichet.api.http import Call, SuccessResponse, requested_key
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain
 from guichet.domain.payment_links import PaymentLink
@@ -29,7 +28,7 @@ async def create_session(call: Call) -> Response:
         raise invalid_request(faults)
     result = await create_link(call.ctx.db, call.caller, new_session, key)
     warnings = [] if result.created else _differences(result.link, new_session)
-    return success_response(_object(call, result.link), 201, warnings=warnings)
+    return SuccessResponse(_object(call, result.link), 201, warnings=warnings)
 
 
 def _differences(stored: PaymentLink, requested: PaymentLink) -> list[RequestWarning]:
@@ -47,21 +46,20 @@ async def read_session(call: Call) -> Response:
     pending = [row for row in await checkout_sessions.payments_of(call.ctx, session) if row.status == "pending"]
     for payment in pending:
         await poll_payment(call.ctx, payment)
-    return success_response(_object(call, await _find_session(call) if pending else session))
+    return SuccessResponse(_object(call, await _find_session(call) if pending else session))
 
 
 async def expire_session(call: Call) -> Response:
     """Closed from now on; one that has expired stays as it is."""
     session = await _find_session(call)
-    return success_response(_object(call, await checkout_sessions.expire(call.ctx, session.id)))
+    return SuccessResponse(_object(call, await checkout_sessions.expire(call.ctx, session.id)))
 
 
 async def _find_session(call: Call) -> PaymentLink:
     """The merchant's session with this id or, if there is none, with this external_id. Raises NotFound."""
-    text, scope = call.path_text("id"), call.merchant_scope
-    reference = parse_reference(text)
-    session = None if reference is None else await sessions.by_reference(call.ctx.db, *scope, reference)
-    session = session or await sessions.by_external_id(call.ctx.db, *scope, text)
+    text = call.path_text("id")
+    session = await call.find(sessions.by_reference, text)
+    session = session or await sessions.by_external_id(call.ctx.db, *call.merchant_scope, text)
     if session is None:
         raise NotFound("Aucune session de paiement de votre compte ne porte cet identifiant.")
     return session
@@ -71,14 +69,11 @@ def _object(call: Call, session: PaymentLink) -> CheckoutSessionObject:
     return checkout_session_object(session, f"{call.ctx.settings.public_url}/pay")
 
 
-SESSIONS: Final = "Sessions de paiement"
-
 _ID: Final = Parameter(
     "id",
-    {"type": "string"},
     "L'`id` de la session, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
-    "path",
-    "commande-1042",
+    where="path",
+    sample="commande-1042",
 )
 
 ENDPOINTS: Final = (
@@ -86,7 +81,6 @@ ENDPOINTS: Final = (
         "POST",
         "/checkout-sessions",
         create_session,
-        SESSIONS,
         "Créer une session de paiement",
         "Envoyez ensuite le client à `url`. Il y choisit son pays et son opérateur, et essaie un autre moyen si le "
         "premier échoue : une seule tentative est ouverte à la fois, et un second succès est remboursé d'office.\n\n"
@@ -119,7 +113,6 @@ ENDPOINTS: Final = (
         "GET",
         "/checkout-sessions/{id}",
         read_session,
-        SESSIONS,
         "Lire une session de paiement",
         "Si un de ses paiements est `pending`, l'état est d'abord redemandé à l'opérateur : comptez jusqu'à 30 "
         "secondes.",
@@ -131,7 +124,6 @@ ENDPOINTS: Final = (
         "POST",
         "/checkout-sessions/{id}/expire",
         expire_session,
-        SESSIONS,
         "Fermer une session de paiement",
         "Plus personne ne pourra la payer. `409 conflict` tant qu'un de ses paiements est `pending` (`reason` : "
         "`session_pending`), ou si elle est payée (`session_completed`) ; `reference` est celle du paiement. Une "

@@ -6,11 +6,12 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.endpoint import Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, success_response
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page
+from guichet.db.lists.pages import RowKey
 from guichet.db.references import parse_reference
 from guichet.disputes import repository as disputes
 from guichet.disputes.repository import DisputeFilter
-from guichet.domain.disputes import TOLD_STATUSES, Dispute
+from guichet.domain.disputes import TOLD_STATUSES
 from guichet.domain.errors import InvalidRequest
 from guichet.schemas.dispute import DisputeObject, dispute_object
 
@@ -19,48 +20,37 @@ async def list_disputes(call: Call) -> Response:
     faults: dict[str, list[str]] = {}
     status = requested_choice(call.query, "status", TOLD_STATUSES, faults)
     page = requested_page(call.query, faults)
-    after = await page.row_before(partial(_find, call))
+    bounds = await page.bounds(partial(_find, call))
     reference = None
     if (text := call.query.get("payment_reference")) is not None:
         reference = parse_reference(text)
         if reference is None:
-            return success_response([], meta=page.meta(0))
-    dispute_filter = DisputeFilter(status, reference)
-    rows, total = await disputes.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        dispute_filter,
-        page.size,
-        page.offset,
-        after=after,
-        oldest_first=page.oldest_first,
-    )
-    return success_response([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
+            return SuccessResponse([], meta=page.meta(0))
+    rows, total = await disputes.page(call.ctx.db, *call.merchant_scope, DisputeFilter(status, reference), bounds)
+    return SuccessResponse([dispute_object(dispute) for dispute in rows], meta=page.meta(total))
 
 
-async def _find(call: Call, text: str) -> Dispute | None:
+async def _find(call: Call, text: str) -> RowKey | None:
     reference = parse_reference(text)
     dispute = None if reference is None else await disputes.find(call.ctx.db, reference)
-    is_theirs = dispute is not None and (dispute.merchant_id, dispute.env) == (call.merchant_id, call.env)
-    return dispute if is_theirs else None
+    if dispute is None or (dispute.merchant_id, dispute.env) != call.merchant_scope:
+        return None
+    return RowKey(dispute.opened_at, dispute.id)
 
-
-DISPUTES: Final = "Contestations"
 
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/disputes",
         list_disputes,
-        DISPUTES,
         "Lister les contestations",
         "Les plus récentes d'abord. Une contestation naît chez la banque du porteur de la carte ; le statut du "
         "paiement ne change pas.",
         DisputeObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(TOLD_STATUSES)}, "État de la contestation."),
-            Parameter("payment_reference", {"type": "string"}, "La référence du paiement contesté, exactement."),
+            Parameter("status", "État de la contestation.", {"type": "string", "enum": list(TOLD_STATUSES)}),
+            Parameter("payment_reference", "La référence du paiement contesté, exactement."),
             *paging("la `reference` de la dernière contestation reçue"),
         ),
         errors=(InvalidRequest,),

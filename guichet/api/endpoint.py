@@ -21,8 +21,8 @@ class Parameter(Record, frozen=True):
     """A path or query parameter, or a header. `schema` is its JSON Schema, `sample` its value in the examples."""
 
     name: str
-    schema: Mapping[str, Any]
     description: str
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
     where: Literal["query", "path", "header"] = "query"
     sample: str | None = None
 
@@ -30,15 +30,13 @@ class Parameter(Record, frozen=True):
 class Endpoint(Record, frozen=True):
     """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
 
-    `data` is the object answered; `shape` says whether one, an array, a page of them or
-    a page that only `after` continues is. `requests` are whole example
-    bodies by title, and tests send each of them. `live_only` endpoints refuse a test key.
+    `data` is the object answered; `shape` says whether one, an array, a page of them or a page that only `after`
+    continues is. `requests` are whole example bodies by title, and tests send each of them.
     """
 
     method: str
     path: str
     handler: Handler
-    tag: str
     summary: str
     description: str
     data: ObjectClass
@@ -48,47 +46,41 @@ class Endpoint(Record, frozen=True):
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[type[GuichetError], ...] = ()
     requests: Mapping[str, Example] = field(default_factory=dict)
-    live_only: bool = False
 
 
 _DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
-CREATED_FROM: Final = Parameter("from", {"type": "string"}, f"Début : {_DATES}", sample="2026-11-01")
+CREATED_FROM: Final = Parameter("from", f"Début : {_DATES}", sample="2026-11-01")
 CREATED_TO: Final = Parameter(
     "to",
-    {"type": "string"},
     f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les éléments du jour : envoyez le lendemain "
     "ou un horodatage complet.",
     sample="2026-12-01",
 )
-
-
-def per_page() -> Parameter:
-    return Parameter(
-        "per_page",
-        {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
-        "Éléments par page.",
-    )
+PER_PAGE: Final = Parameter(
+    "per_page",
+    "Éléments par page.",
+    {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
+)
 
 
 def paging(after: str) -> tuple[Parameter, ...]:
     """`after`: what the element before a page is called."""
     return (
-        per_page(),
+        PER_PAGE,
         # No default: generated clients would send it with `after`.
         Parameter(
             "page",
-            {"type": "integer", "minimum": 1},
             "Numéro de page, 1 sans autre indication. Au-delà de la dernière, la liste est vide. Avec `after`, seul 1 "
             "est accepté.",
+            {"type": "integer", "minimum": 1},
         ),
         Parameter(
             "order",
-            {"type": "string", "enum": list(ORDERS), "default": ORDERS[0]},
             "`desc` : les plus récents d'abord ; `asc` : les plus anciens d'abord.",
+            {"type": "string", "enum": list(ORDERS), "default": ORDERS[0]},
         ),
         Parameter(
             "after",
-            {"type": "string"},
             f"Commence juste après cet élément : {after}. Un parcours avec `after` ne saute ni ne répète rien, quoi "
             "qu'il arrive entre deux pages ; il est fini quand une page compte moins de `per_page` éléments.",
         ),
@@ -97,16 +89,15 @@ def paging(after: str) -> tuple[Parameter, ...]:
 
 IDEMPOTENCY_KEY: Final = Parameter(
     "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": MAX_KEY},
     "Nomme cette requête, un UUID par exemple : répétée avec la même clé dans les 24 heures, elle ne crée rien de plus "
     "et rend la ressource telle qu'elle est. Avec un autre corps : `409`, `idempotency_key_reused`.",
-    "header",
+    {"type": "string", "minLength": 1, "maxLength": MAX_KEY},
+    where="header",
 )
 
 PAYMENT_REFERENCE: Final = Parameter(
     "reference",
-    {"type": "string"},
     "La référence du paiement, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
-    "path",
-    "commande-1042",
+    where="path",
+    sample="commande-1042",
 )

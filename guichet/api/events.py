@@ -6,11 +6,10 @@ from typing import Final
 from msgspec import Raw
 from starlette.responses import Response
 
-from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, per_page
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
-from guichet.db.references import parse_reference
+from guichet.api.endpoint import CREATED_FROM, CREATED_TO, PER_PAGE, Endpoint, Parameter
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.events import EVENT_NAMES, StoredEvent
+from guichet.domain.events import EVENT_NAMES
 from guichet.schemas.notification import EventObject
 from guichet.webhooks import events
 from guichet.webhooks.events import LISTED_DAYS, EventFilter
@@ -22,29 +21,21 @@ async def list_events(call: Call) -> Response:
     name = requested_choice(call.query, "type", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    after = await page.row_before(partial(_find, call))
+    after = await page.row_before(partial(call.find, events.by_reference))
     now = call.ctx.clock.now()
     # One more than asked for tells whether there are more.
     rows = await events.page(
         call.ctx.db, call.merchant_id, call.env, EventFilter(name, since, until), page.size + 1, now, after
     )
     bodies = [Raw(body.encode()) for body in rows[: page.size]]
-    return success_response(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
+    return SuccessResponse(bodies, meta={"per_page": page.size, "has_more": len(rows) > page.size})
 
-
-async def _find(call: Call, text: str) -> StoredEvent | None:
-    reference = parse_reference(text)
-    return None if reference is None else await events.by_reference(call.ctx.db, *call.merchant_scope, reference)
-
-
-EVENTS: Final = "Journal des événements"
 
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/events",
         list_events,
-        EVENTS,
         "Lister les événements",
         f"Tout ce qui est arrivé depuis {LISTED_DAYS} jours, **du plus ancien au plus récent** : les mêmes `id` et les "
         "mêmes corps que les webhooks, aussi pour un compte sans point de terminaison. Après une panne, reprenez avec "
@@ -55,13 +46,12 @@ ENDPOINTS: Final = (
         EventObject,
         shape="walk",
         parameters=(
-            Parameter("type", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
+            Parameter("type", "Nom de l'événement.", {"type": "string", "enum": list(EVENT_NAMES)}),
             CREATED_FROM,
             CREATED_TO,
-            per_page(),
+            PER_PAGE,
             Parameter(
                 "after",
-                {"type": "string"},
                 "Commence juste après cet événement, nommé par son `id`. Le parcours est fini quand `meta.has_more` "
                 "vaut `false` ; reprenez plus tard avec le même `after`.",
             ),

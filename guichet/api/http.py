@@ -17,6 +17,9 @@ from starlette.types import Receive, Scope, Send
 from guichet.api.scopes import insufficient_scope
 from guichet.clock import Instant, read_date
 from guichet.context import AppContext
+from guichet.db.engine import Reader
+from guichet.db.lists.pages import ListedRow, PageBounds, key_of
+from guichet.db.references import parse_reference
 from guichet.domain.errors import AddressNotAllowed, NotFound, fault
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
@@ -84,6 +87,13 @@ class Call(Record, frozen=True):
         if "\0" in text:
             raise NotFound
         return text
+
+    async def find(
+        self, by_reference: Callable[[Reader, MerchantId, Environment, str], Awaitable[Row | None]], text: str
+    ) -> Row | None:
+        """The merchant's row with this reference; None also for a text that is no reference."""
+        reference = parse_reference(text)
+        return None if reference is None else await by_reference(self.ctx.db, *self.merchant_scope, reference)
 
     def body(self) -> Awaitable[bytes]:
         """The body as it was sent. Reading stops soon after the largest size allowed (D6)."""
@@ -214,15 +224,6 @@ class SuccessResponse(JsonResponse):
         return SuccessResponse(data, status, {**meta, "ignored": [*meta.get("ignored", ()), *names]}, warnings)
 
 
-def success_response(
-    data: object,
-    status: int = 200,
-    meta: MetaObject | WalkMetaObject | None = None,
-    warnings: Sequence[RequestWarning] = (),
-) -> SuccessResponse:
-    return SuccessResponse(data, status, meta, warnings)
-
-
 class Page(Record, frozen=True):
     """The requested page of a list; `number` counts from 1. `after`: what the row before its first one is called."""
 
@@ -230,10 +231,6 @@ class Page(Record, frozen=True):
     size: int
     after: str | None
     oldest_first: bool
-
-    @property
-    def offset(self) -> int:
-        return (self.number - 1) * self.size
 
     async def row_before(self, find: Callable[[str], Awaitable[Row | None]]) -> Row | None:
         """The row that `after` names; None for a page that begins with the list. Raises InvalidRequest if `find` knows
@@ -244,6 +241,12 @@ class Page(Record, frozen=True):
         if row is None:
             raise invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
         return row
+
+    async def bounds(self, find: Callable[[str], Awaitable[ListedRow | None]]) -> PageBounds:
+        """As repositories know it. Raises what `row_before` raises."""
+        row = await self.row_before(find)
+        after = None if row is None else key_of(row)
+        return PageBounds(self.size, (self.number - 1) * self.size, after, self.oldest_first)
 
     def meta(self, total: int) -> MetaObject:
         """`last_page` is at least 1 (D12)."""

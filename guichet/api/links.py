@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import IDEMPOTENCY_KEY, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_key, requested_page, success_response
+from guichet.api.http import Call, SuccessResponse, requested_key, requested_page
 from guichet.clock import Instant, iso
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.payment_links import PaymentLink, link_number
@@ -26,7 +26,7 @@ async def create_link(call: Call) -> Response:
     raw = await call.body()
     new_link = requested_link(ctx.clock, ctx.settings, call.caller, raw)
     link = (await create_link_once(ctx.db, call.caller, new_link, requested_key(call, raw))).link
-    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, new_link.created_at))
+    return SuccessResponse(_link_object(call, link), 201, warnings=_born_expired(link, new_link.created_at))
 
 
 def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
@@ -38,28 +38,28 @@ def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
 async def list_links(call: Call) -> Response:
     page = requested_page(call.query)
     external_id = call.query.get("external_id")
-    before = await page.row_before(partial(_find_link, call))
+    bounds = await page.bounds(partial(_find_link, call))
     if not call.caller.livemode:
-        return success_response([], meta=page.meta(0))
-    after = None if before is None else before.id
+        return SuccessResponse([], meta=page.meta(0))
     if external_id is not None:
         link = None
         if "\0" not in external_id:
             link = await links.by_external_id(call.ctx.db, call.merchant_id, "live", external_id)
         rows = [] if link is None else [link]
-        rest = [row for row in rows if after is None or (row.id != after and (row.id > after) == page.oldest_first)]
-        return success_response([_link_object(call, row) for row in rest[page.offset :]], meta=page.meta(len(rows)))
-    rows, total = await links.page(
-        call.ctx.db, call.merchant_id, "live", page.size, page.offset, after=after, oldest_first=page.oldest_first
-    )
-    return success_response([_link_object(call, row) for row in rows], meta=page.meta(total))
+        return SuccessResponse([_link_object(call, row) for row in bounds.of(rows)], meta=page.meta(len(rows)))
+    rows, total = await links.page(call.ctx.db, call.merchant_id, "live", bounds)
+    return SuccessResponse([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 
 async def read_link(call: Call) -> Response:
+    return SuccessResponse(_link_object(call, await _link_of_path(call)))
+
+
+async def _link_of_path(call: Call) -> PaymentLink:
     link = await _find_link(call, call.path_text("id"))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
-    return success_response(_link_object(call, link))
+    return link
 
 
 async def _find_link(call: Call, text: str) -> PaymentLink | None:
@@ -69,26 +69,21 @@ async def _find_link(call: Call, text: str) -> PaymentLink | None:
 
 async def close_link(call: Call) -> Response:
     """Closed from now on; one that has ended stays as it is."""
-    link = await _find_link(call, call.path_text("id"))
-    if link is None:
-        raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
-    return success_response(_link_object(call, await key_acts.close_link(call.ctx, call.caller, link)))
+    link = await _link_of_path(call)
+    return SuccessResponse(_link_object(call, await key_acts.close_link(call.ctx, call.caller, link)))
 
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:
     return payment_link_object(link, f"{call.ctx.settings.public_url}/pay")
 
 
-LINKS: Final = "Liens de paiement"
-
-_ID: Final = Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1")
+_ID: Final = Parameter("id", "L'`id` numérique du lien.", where="path", sample="1")
 
 ENDPOINTS: Final = (
     Endpoint(
         "POST",
         "/payment-links",
         create_link,
-        LINKS,
         "Créer un lien de paiement",
         "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
         "`details`). Un lien ne se modifie pas ; il peut être fermé.\n\n"
@@ -119,19 +114,17 @@ ENDPOINTS: Final = (
                 "return_url": "https://boutique.example/merci",
             },
         },
-        live_only=True,
     ),
     Endpoint(
         "GET",
         "/payment-links",
         list_links,
-        LINKS,
         "Lister les liens de paiement",
         "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
         PaymentLinkObject,
         shape="page",
         parameters=(
-            Parameter("external_id", {"type": "string"}, "Votre identifiant du lien, exactement."),
+            Parameter("external_id", "Votre identifiant du lien, exactement."),
             *paging("l'`id` du dernier lien reçu"),
         ),
         errors=(InvalidRequest,),
@@ -140,7 +133,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payment-links/{id}",
         read_link,
-        LINKS,
         "Lire un lien de paiement",
         "Toujours `404` avec une clé de test.",
         PaymentLinkObject,
@@ -151,13 +143,11 @@ ENDPOINTS: Final = (
         "POST",
         "/payment-links/{id}/close",
         close_link,
-        LINKS,
         "Fermer un lien de paiement",
         "Plus personne ne peut commencer à payer : `expires_at` devient l'instant présent. Un paiement déjà commencé "
         "peut encore réussir. Un lien déjà fermé reste tel qu'il est.",
         PaymentLinkObject,
         parameters=(_ID,),
         errors=(NotFound,),
-        live_only=True,
     ),
 )

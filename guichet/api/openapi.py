@@ -29,7 +29,6 @@ from guichet.settings import Settings
 _SCHEME: Final = "cle"
 _WARNINGS: Final = "Ce qui mérite votre attention. Absent quand il n'y a rien à dire."
 _METAS: Final[Mapping[str, type[Any]]] = {"page": MetaObject, "walk": WalkMetaObject}
-_TAGS: Final = {**TAGS, openapi_responses.TAG: openapi_responses.TAG_DESCRIPTION}
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -48,7 +47,10 @@ def document(settings: Settings) -> dict[str, Any]:
         },
         "servers": [{"url": server, "description": "Test et production : la clé choisit."}],
         "security": [{_SCHEME: []}],
-        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
+        "tags": [
+            *({"name": name, "description": description} for name, (description, _) in TAGS.items()),
+            {"name": openapi_responses.TAG, "description": openapi_responses.TAG_DESCRIPTION},
+        ],
         "paths": _paths(server, schemas),
         "webhooks": {event: {"post": openapi_responses.webhook(event)} for event in NOTIFICATIONS},
         "components": {
@@ -77,15 +79,16 @@ def _models() -> list[type[Any]]:
 
 def _paths(server: str, schemas: Mapping[str, Schema]) -> dict[str, dict[str, Schema]]:
     paths: dict[str, dict[str, Schema]] = {}
-    for endpoint in ENDPOINTS:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(server, endpoint, schemas)
+    for tag, (_, endpoints) in TAGS.items():
+        for endpoint in endpoints:
+            paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(server, tag, endpoint, schemas)
     return paths
 
 
-def _operation(server: str, endpoint: Endpoint, schemas: Mapping[str, Schema]) -> Schema:
+def _operation(server: str, tag: str, endpoint: Endpoint, schemas: Mapping[str, Schema]) -> Schema:
     operation: Schema = {
         "operationId": endpoint.handler.__name__,
-        "tags": [endpoint.tag],
+        "tags": [tag],
         "summary": endpoint.summary,
         "description": f"{endpoint.description}\n\n{scopes.description(endpoint.method, endpoint.path)}",
     }

@@ -15,9 +15,7 @@ from guichet.api.endpoint import (
     paging,
 )
 from guichet.api.guide import whole_amount
-from guichet.api.http import Call, Page, requested_key, requested_page, requested_range, success_response
-from guichet.db.lists.pages import key_of
-from guichet.db.references import parse_reference
+from guichet.api.http import Call, Page, SuccessResponse, requested_key, requested_page, requested_range
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, Catalogue, mode_faults, quote
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
@@ -41,11 +39,11 @@ async def create_payment(call: Call) -> Response:
     result = await create.create_payment(call.ctx, call.caller, body, key=key)
     warnings = request_warnings(call.ctx, call.env, body, result, key)
     if result.created:
-        return success_response(_created(call, result), 201, warnings=warnings)
+        return SuccessResponse(_created(call, result), 201, warnings=warnings)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     mode = catalogue.by_operator(result.payment.operator)
-    return success_response(payment_object(result.payment, mode), 201, warnings=warnings)
+    return SuccessResponse(payment_object(result.payment, mode), 201, warnings=warnings)
 
 
 async def list_payments(call: Call) -> Response:
@@ -61,20 +59,10 @@ async def list_payments(call: Call) -> Response:
         phone_numbers=_digits(query.get("phone_number")),
     )
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(_find, call))
+    bounds = await page.bounds(partial(_find, call))
     if payment_filter.external_id is not None and "\0" in payment_filter.external_id:
         return _listed(call, page, [], 0)
-    after = None if before is None else key_of(before)
-    rows, total = await lists.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        ApiPayment,
-        payment_filter,
-        page.size,
-        page.offset,
-        after=after,
-        oldest_first=page.oldest_first,
-    )
+    rows, total = await lists.page(call.ctx.db, *call.merchant_scope, ApiPayment, payment_filter, bounds)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return _listed(call, page, [payment_object(row, catalogue.by_operator(row.operator)) for row in rows], total)
 
@@ -88,10 +76,10 @@ def _listed(call: Call, page: Page, rows: list[PaymentObject], total: int) -> Re
     """A `status` that does not exist was not read as it was meant (D12): a warning says so, and it is named too."""
     meta, status = page.meta(total), call.query.get("status")
     if status in (None, *PAYMENT_STATUSES):
-        return success_response(rows, meta=meta)
+        return SuccessResponse(rows, meta=meta)
     meta["ignored"] = ["status"]
     statuses = ", ".join(PAYMENT_STATUSES)
-    return success_response(rows, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
+    return SuccessResponse(rows, meta=meta, warnings=[warning("unknown_status", status=status, statuses=statuses)])
 
 
 async def read_payment(call: Call) -> Response:
@@ -100,7 +88,7 @@ async def read_payment(call: Call) -> Response:
 
     payment = await poll_payment(call.ctx, await find_payment(call))
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(payment_object(payment, catalogue.by_operator(payment.operator)))
+    return SuccessResponse(payment_object(payment, catalogue.by_operator(payment.operator)))
 
 
 async def find_payment(call: Call) -> Payment:
@@ -115,17 +103,10 @@ async def find_payment(call: Call) -> Payment:
 
 
 async def _find(call: Call, text: str) -> Payment | None:
-    payment = await payment_of_reference(call, text)
+    payment = await call.find(payments.by_reference, text)
     if payment is None and "\0" not in text:
         payment = await payments.by_external_id(call.ctx.db, call.merchant_id, call.env, text)
     return payment
-
-
-async def payment_of_reference(call: Call, text: str) -> Payment | None:
-    reference = parse_reference(text)
-    return (
-        None if reference is None else await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    )
 
 
 async def _payment_request(call: Call, raw: bytes) -> PaymentBody:
@@ -196,7 +177,6 @@ def _status(text: str | None) -> PaymentStatus | None:
     return text if text in PAYMENT_STATUSES else "pending"
 
 
-PAYMENTS: Final = "Paiements"
 _MOBILE: Final = {
     "amount": 5000,
     "operator": "mtn",
@@ -231,7 +211,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payments",
         create_payment,
-        PAYMENTS,
         "Créer un paiement",
         "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
         "`pending`, et vous livrez quand il est `succeeded`.\n\n"
@@ -260,7 +239,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments",
         list_payments,
-        PAYMENTS,
         "Lister les paiements",
         "Les plus récents d'abord, dans l'environnement de la clé. Pour tout parcourir, suivez `after` plutôt que "
         "`page` : des paiements arrivent et changent d'état pendant le parcours.",
@@ -269,13 +247,13 @@ ENDPOINTS: Final = (
         parameters=(
             Parameter(
                 "status",
-                {"type": "string", "enum": list(PAYMENT_STATUSES)},
                 "État. Une valeur inconnue vaut `pending`, et `warnings` le dit.",
+                {"type": "string", "enum": list(PAYMENT_STATUSES)},
                 sample="succeeded",
             ),
-            Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
-            Parameter("payment_link", {"type": "string"}, "L'`id` d'un lien de paiement : ce qu'il a reçu."),
-            Parameter("phone_number", {"type": "string"}, "Le numéro débité, indicatif compris."),
+            Parameter("external_id", "Votre identifiant de commande, exactement."),
+            Parameter("payment_link", "L'`id` d'un lien de paiement : ce qu'il a reçu."),
+            Parameter("phone_number", "Le numéro débité, indicatif compris."),
             CREATED_FROM,
             CREATED_TO,
             *paging("la `reference` ou l'`external_id` du dernier paiement reçu"),
@@ -286,7 +264,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments/{reference}",
         read_payment,
-        PAYMENTS,
         "Lire un paiement",
         "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
         "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que "

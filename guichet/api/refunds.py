@@ -20,22 +20,21 @@ from guichet.api.endpoint import (
 from guichet.api.http import (
     Call,
     Page,
+    SuccessResponse,
     requested_choice,
     requested_key,
     requested_page,
     requested_range,
-    success_response,
 )
-from guichet.api.payments import find_payment, payment_of_reference
+from guichet.api.payments import find_payment
 from guichet.db.engine import Reader
-from guichet.db.lists.pages import follows, key_of
-from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import REFUND_STATUSES, Payment, Refund
 from guichet.domain.refund_proposals import RefundProposal
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
+from guichet.payments import repository as payments
 from guichet.refunds import proposal_repository, proposals
 from guichet.refunds import repository as refunds
 from guichet.refunds.disbursement import poll_refund
@@ -63,9 +62,9 @@ async def create_refund(call: Call) -> Response:
             if refund is None:
                 raise
         else:
-            return success_response(refund_object(refund), 201)
+            return SuccessResponse(refund_object(refund), 201)
     await call.ctx.db.wait_for_replication()  # The request that made it may still wait for the standby.
-    return success_response(refund_object(refund), 201)
+    return SuccessResponse(refund_object(refund), 201)
 
 
 async def propose_refund(call: Call) -> Response:
@@ -73,7 +72,7 @@ async def propose_refund(call: Call) -> Response:
     raw = await call.body()
     payment, reason = await _requested_refund(call, raw)
     proposal = await proposals.propose(call.ctx, call.caller, payment, reason, requested_key(call, raw))
-    return success_response(await _proposal_object(call, payment, proposal), 201)
+    return SuccessResponse(await _proposal_object(call, payment, proposal), 201)
 
 
 async def read_refund_proposal(call: Call) -> Response:
@@ -81,7 +80,7 @@ async def read_refund_proposal(call: Call) -> Response:
     proposal = await proposal_repository.of_payment(call.ctx.db, payment.id)
     if proposal is None:
         raise NotFound("Aucun remboursement de ce paiement n'a été proposé.")
-    return success_response(await _proposal_object(call, payment, proposal))
+    return SuccessResponse(await _proposal_object(call, payment, proposal))
 
 
 async def _proposal_object(call: Call, payment: Payment, proposal: RefundProposal) -> RefundProposalObject:
@@ -133,58 +132,38 @@ async def list_refunds(call: Call) -> Response:
     since, until = requested_range(call.query, faults)
     refund_filter = RefundFilter(status, since, until)
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(_find_refund, call))
-    after = None if before is None else key_of(before)
+    bounds = await page.bounds(partial(call.find, refunds.by_reference))
     if (reference := call.query.get("payment_reference")) is not None:
         matches = [refund for refund in await _of_payment(call, reference) if refund_filter.admits(refund)]
-        following = [
-            row for row in matches if after is None or follows(key_of(row), after, oldest_first=page.oldest_first)
-        ]
-        return _listed(following[page.offset :], page, len(matches))
-    rows, total = await refunds.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        refund_filter,
-        page.size,
-        page.offset,
-        after=after,
-        oldest_first=page.oldest_first,
-    )
+        return _listed(bounds.of(matches), page, len(matches))
+    rows, total = await refunds.page(call.ctx.db, *call.merchant_scope, refund_filter, bounds)
     return _listed(rows, page, total)
 
 
 async def _of_payment(call: Call, reference: str) -> list[Refund]:
     """The refund of the payment with this reference, or none."""
-    payment = await payment_of_reference(call, reference)
+    payment = await call.find(payments.by_reference, reference)
     refund = None if payment is None else await refunds.of_payment(call.ctx.db, call.merchant_id, payment.id)
     return [] if refund is None else [refund]
 
 
 def _listed(rows: list[Refund], page: Page, total: int) -> Response:
-    return success_response([refund_object(row) for row in rows], meta=page.meta(total))
+    return SuccessResponse([refund_object(row) for row in rows], meta=page.meta(total))
 
 
 async def read_refund(call: Call) -> Response:
     """Polls the provider of a pending refund first."""
-    refund = await _find_refund(call, call.path_text("reference"))
+    refund = await call.find(refunds.by_reference, call.path_text("reference"))
     if refund is None:
         raise NotFound("Aucun remboursement de votre compte ne porte cette référence.")
-    return success_response(refund_object(await poll_refund(call.ctx, refund)))
+    return SuccessResponse(refund_object(await poll_refund(call.ctx, refund)))
 
-
-async def _find_refund(call: Call, text: str) -> Refund | None:
-    reference = parse_reference(text)
-    return None if reference is None else await refunds.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-
-
-REFUNDS: Final = "Remboursements"
 
 ENDPOINTS: Final = (
     Endpoint(
         "POST",
         "/payments/{reference}/refund",
         create_refund,
-        REFUNDS,
         "Rembourser un paiement",
         "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
@@ -205,7 +184,6 @@ ENDPOINTS: Final = (
         "POST",
         "/payments/{reference}/refund-proposal",
         propose_refund,
-        REFUNDS,
         "Proposer un remboursement",
         "Pour un programme qui ne doit pas rembourser lui-même. Rien n'est remboursé par cet appel : une personne de "
         "votre équipe voit la proposition dans la console, à `url` aussi, et la confirme ou la décline, dans les sept "
@@ -224,7 +202,6 @@ ENDPOINTS: Final = (
         "GET",
         "/payments/{reference}/refund-proposal",
         read_refund_proposal,
-        REFUNDS,
         "Lire la proposition de remboursement d'un paiement",
         "Où en est la dernière proposition : `open`, `confirmed` avec la référence du remboursement, `declined` ou "
         "`expired`.",
@@ -236,16 +213,15 @@ ENDPOINTS: Final = (
         "GET",
         "/refunds",
         list_refunds,
-        REFUNDS,
         "Lister les remboursements",
         "Les plus récents d'abord, dans l'environnement de la clé.",
         RefundObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(REFUND_STATUSES)}, "État du remboursement."),
+            Parameter("status", "État du remboursement.", {"type": "string", "enum": list(REFUND_STATUSES)}),
             CREATED_FROM,
             CREATED_TO,
-            Parameter("payment_reference", {"type": "string"}, "La référence du paiement remboursé, exactement."),
+            Parameter("payment_reference", "La référence du paiement remboursé, exactement."),
             *paging("la `reference` du dernier remboursement reçu"),
         ),
         errors=(InvalidRequest,),
@@ -254,17 +230,15 @@ ENDPOINTS: Final = (
         "GET",
         "/refunds/{reference}",
         read_refund,
-        REFUNDS,
         "Lire un remboursement",
         "Si le versement est en cours, l'opérateur est interrogé avant la réponse.",
         RefundObject,
         parameters=(
             Parameter(
                 "reference",
-                {"type": "string"},
                 "La référence **du remboursement**, et non celle du paiement.",
-                "path",
-                REFUND_REFERENCE,
+                where="path",
+                sample=REFUND_REFERENCE,
             ),
         ),
         errors=(NotFound,),

@@ -1,11 +1,11 @@
-"""Which scopes of a key open which route: the one table (docs/contract.md, "Scopes"). A route that is not in it needs a
-full key, and a test demands that every route is in it."""
+"""Which scopes of a key open which route: the one table (docs/contract.md, "Scopes"). A route that is not in it does
+not exist (`api/app.py`)."""
 
 from collections.abc import Mapping
 from typing import Final
 
 from guichet.domain.errors import InsufficientScope
-from guichet.domain.key_access import FULL_KEY_ONLY, KEY_SCOPES, KeyScope, scope_bits, scopes_of
+from guichet.domain.key_access import KEY_SCOPES, KeyScope, scopes_of
 
 #: Method and path → the scopes of which a key needs one.
 SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
@@ -37,26 +37,15 @@ SCOPES: Final[Mapping[tuple[str, str], tuple[KeyScope, ...]]] = {
 }
 
 
-def required_bits(method: str, path: str) -> int:
-    """A key that has one of these bits may call the route."""
-    scopes = SCOPES.get((method, path))
-    return FULL_KEY_ONLY if scopes is None else scope_bits(scopes)
-
-
 def insufficient_scope(required: int) -> InsufficientScope:
     """The refusal of a key that has none of these bits."""
-    scopes = scopes_of(required)
-    if not scopes:
-        return InsufficientScope()
-    names = " ou ".join(f"« {scope} »" for scope in scopes)
+    names = " ou ".join(f"« {scope} »" for scope in scopes_of(required) or ())
     return InsufficientScope(f"Cette clé d'API ne permet pas cette opération : il lui faut la portée {names}.")
 
 
 def description(method: str, path: str) -> str:
     """What the OpenAPI document says about the route's scopes, in Markdown."""
-    scopes = SCOPES.get((method, path))
-    if scopes is None:
-        return "Portée : une clé complète."
+    scopes = SCOPES[method, path]
     if scopes == KEY_SCOPES:
         return "Portée : toute clé."
     return f"Portée : {' ou '.join(f'`{scope}`' for scope in scopes)}."

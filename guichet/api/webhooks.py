@@ -9,12 +9,10 @@ from starlette.responses import Response
 
 from guichet.accounts import key_acts
 from guichet.api.endpoint import CREATED_FROM, CREATED_TO, Endpoint, Parameter, paging
-from guichet.api.http import Call, requested_choice, requested_page, requested_range, success_response
-from guichet.api.payments import payment_of_reference
-from guichet.db.lists.pages import key_of
-from guichet.db.references import parse_reference
+from guichet.api.http import Call, SuccessResponse, requested_choice, requested_page, requested_range
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.payments import repository as payments
 from guichet.schemas.object_fields import DELIVERY_ID
 from guichet.schemas.webhook_delivery import WebhookDeliveryObject, webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
@@ -32,7 +30,7 @@ from guichet.webhooks.delivery_log import DeliveryFilter
 
 async def read_endpoint(call: Call) -> Response:
     endpoint = await key_acts.read_endpoint(call.ctx, call.caller)
-    return success_response(webhook_endpoint_object(endpoint.url, endpoint.secret, livemode=call.caller.livemode))
+    return SuccessResponse(webhook_endpoint_object(endpoint.url, endpoint.secret, livemode=call.caller.livemode))
 
 
 async def configure_endpoint(call: Call) -> Response:
@@ -40,7 +38,7 @@ async def configure_endpoint(call: Call) -> Response:
     configured = await key_acts.configure_endpoint(
         call.ctx, call.caller, body.url, rotate=body.rotate_secret, overlap_hours=body.overlap_hours or 0
     )
-    return success_response(
+    return SuccessResponse(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
         warnings=await endpoints.warnings_about(call.ctx.http_client, body.url),
     )
@@ -51,7 +49,7 @@ async def send_test(call: Call) -> Response:
     delivery = await endpoints.queue_test(call.ctx.db, call.merchant_id, call.env, call.ctx.clock.now())
     if delivery is not None:
         call.ctx.wakeups.deliveries.set()
-    return success_response(webhook_test_object(delivery))
+    return SuccessResponse(webhook_test_object(delivery))
 
 
 async def list_deliveries(call: Call) -> Response:
@@ -60,35 +58,28 @@ async def list_deliveries(call: Call) -> Response:
     event = requested_choice(call.query, "event", EVENT_NAMES, faults)
     since, until = requested_range(call.query, faults)
     page = requested_page(call.query, faults)
-    before = await page.row_before(partial(_find, call))
+    bounds = await page.bounds(partial(call.find, delivery_log.by_reference))
     payment_id = None
     if (reference := call.query.get("payment_reference")) is not None:
-        payment = await payment_of_reference(call, reference)
+        payment = await call.find(payments.by_reference, reference)
         if payment is None:
-            return success_response([], meta=page.meta(0))
+            return SuccessResponse([], meta=page.meta(0))
         payment_id = payment.id
     delivery_filter = DeliveryFilter(status, event, payment_id, since, until)
-    rows, total = await delivery_log.page(
-        call.ctx.db,
-        *call.merchant_scope,
-        page.size,
-        page.offset,
-        delivery_filter,
-        after=None if before is None else key_of(before),
-        oldest_first=page.oldest_first,
-    )
-    return success_response(await _delivery_objects(call, rows), meta=page.meta(total))
+    rows, total = await delivery_log.page(call.ctx.db, *call.merchant_scope, bounds, delivery_filter)
+    return SuccessResponse(await _delivery_objects(call, rows), meta=page.meta(total))
 
 
 async def resend_delivery(call: Call) -> Response:
     """Five attempts more, with the same id and body, at the present address."""
-    delivery = await _find(call, call.path_text("id"))
+    delivery = await call.find(delivery_log.by_reference, call.path_text("id"))
     if delivery is None:
         raise NotFound("Aucun envoi de votre compte ne porte cet identifiant.")
     await key_acts.resend_delivery(call.ctx, call.caller, delivery)
     call.ctx.wakeups.deliveries.set()
-    [delivery_object] = await _delivery_objects(call, [await _find(call, delivery.reference) or delivery])
-    return success_response(delivery_object)
+    renewed = await call.find(delivery_log.by_reference, delivery.reference)
+    [delivery_object] = await _delivery_objects(call, [renewed or delivery])
+    return SuccessResponse(delivery_object)
 
 
 async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[WebhookDeliveryObject]:
@@ -96,21 +87,11 @@ async def _delivery_objects(call: Call, rows: Sequence[Delivery]) -> list[Webhoo
     return [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
 
 
-async def _find(call: Call, text: str) -> Delivery | None:
-    reference = parse_reference(text)
-    if reference is None:
-        return None
-    return await delivery_log.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-
-
-WEBHOOKS: Final = "Webhooks"
-
 ENDPOINTS: Final = (
     Endpoint(
         "GET",
         "/webhooks/endpoint",
         read_endpoint,
-        WEBHOOKS,
         "Lire le point de terminaison",
         "Celui de l'environnement de la clé.",
         WebhookEndpointObject,
@@ -119,7 +100,6 @@ ENDPOINTS: Final = (
         "PUT",
         "/webhooks/endpoint",
         configure_endpoint,
-        WEBHOOKS,
         "Configurer le point de terminaison",
         "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse. `warnings` dit si "
         "aucun webhook ne pourra atteindre l'adresse.",
@@ -136,7 +116,6 @@ ENDPOINTS: Final = (
         "POST",
         "/webhooks/test",
         send_test,
-        WEBHOOKS,
         "Envoyer un événement de test",
         "Met en file un événement `webhook.test`, signé comme un vrai. Sans point de terminaison, la réponse est aussi "
         "`200`, avec `sent: false` et la raison dans `message`.",
@@ -146,20 +125,15 @@ ENDPOINTS: Final = (
         "GET",
         "/webhooks/deliveries",
         list_deliveries,
-        WEBHOOKS,
         "Lire le journal des envois",
         "Les plus récents d'abord, dans l'environnement de la clé. Un envoi terminé reste au journal 90 jours, sauf "
         "réglage contraire de l'exploitant.",
         WebhookDeliveryObject,
         shape="page",
         parameters=(
-            Parameter("status", {"type": "string", "enum": list(DELIVERY_STATUSES)}, "État de l'envoi."),
-            Parameter("event", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
-            Parameter(
-                "payment_reference",
-                {"type": "string"},
-                "La référence du paiement : ses événements et ceux de son remboursement.",
-            ),
+            Parameter("status", "État de l'envoi.", {"type": "string", "enum": list(DELIVERY_STATUSES)}),
+            Parameter("event", "Nom de l'événement.", {"type": "string", "enum": list(EVENT_NAMES)}),
+            Parameter("payment_reference", "La référence du paiement : ses événements et ceux de son remboursement."),
             CREATED_FROM,
             CREATED_TO,
             *paging("l'`id` du dernier envoi reçu"),
@@ -170,15 +144,12 @@ ENDPOINTS: Final = (
         "POST",
         "/webhooks/deliveries/{id}/resend",
         resend_delivery,
-        WEBHOOKS,
         "Renvoyer un webhook",
         "Donne cinq nouvelles tentatives à un envoi terminé, réussi ou non : même `id`, même corps, à l'adresse "
         "actuelle. Pour tout rattraper après une panne, lisez plutôt `GET /events`.",
         WebhookDeliveryObject,
         parameters=(
-            Parameter(
-                "id", {"type": "string"}, "L'`id` de l'envoi, qui est celui de l'événement.", "path", DELIVERY_ID
-            ),
+            Parameter("id", "L'`id` de l'envoi, qui est celui de l'événement.", where="path", sample=DELIVERY_ID),
         ),
         errors=(NotFound, Conflict),
     ),

@@ -8,8 +8,8 @@ They confirm it of the key that was in the settings when the first one asked: wi
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.domain.approvals import ActRequest, Arguments
-from guichet.domain.audit_log import Act, Actor, ActRefused
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
+from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.payments import account_identity
@@ -23,14 +23,9 @@ def arguments(ctx: AppContext, subject: Payment | Refund) -> Arguments:
     return {"account": account, "fingerprint": ctx.registry.provider(account).fingerprint or ""}
 
 
-def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> None:
-    """Raises ActRefused where the settings say by themselves which account it is, or changed since."""
-    _account_of(ctx, subject, act_request)
-
-
 async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest, actor: Actor) -> None:
     """Raises ActRefused; also while the provider has never said whose the present key is."""
-    account, former, provider = _account_of(ctx, subject, act_request)
+    account, former, provider = check(ctx, subject, act_request)
     current = await account_identity.current_identity(ctx, provider, account)
     if current is None:
         raise ActRefused(Refusal.ACCOUNT_UNREAD(account=account))
@@ -51,8 +46,9 @@ async def confirm(ctx: AppContext, subject: Payment | Refund, act_request: ActRe
         await audit_log.record(tx, _act(subject, act_request, actor, former), now)
 
 
-def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> tuple[str, str, Provider]:
-    """The account, the fingerprint under which the payment or refund was sent there, and the provider."""
+def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -> tuple[str, str, Provider]:
+    """The account, the fingerprint under which the payment or refund was sent there, and the provider. Raises
+    ActRefused where the settings say by themselves which account it is, or changed since."""
     account, former = subject.provider_account, subject.account_fingerprint
     if account is None or former is None:
         raise ActRefused(Refusal.NOT_SENT(reference=subject.reference))
@@ -66,13 +62,9 @@ def _account_of(ctx: AppContext, subject: Payment | Refund, act_request: ActRequ
 
 
 def _act(subject: Payment | Refund, act_request: ActRequest, actor: Actor, former: str) -> Act:
+    kind: SubjectType = "payment" if isinstance(subject, Payment) else "refund"
+    before: Facts = {"fingerprint": former}
+    after: Facts = {"account": subject.provider_account, "fingerprint": act_request.arguments["fingerprint"]}
     return Act(
-        actor=actor,
-        action="account.confirmed",
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
-        subject=subject.reference,
-        merchant_id=subject.merchant_id,
-        reason=act_request.reason,
-        before={"fingerprint": former},
-        after={"account": subject.provider_account, "fingerprint": act_request.arguments["fingerprint"]},
+        actor, "account.confirmed", kind, subject.reference, subject.merchant_id, act_request.reason, before, after
     )

@@ -12,9 +12,9 @@ from guichet.clock import Clock, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.db.queues.work_queue import LEASE_DURATION
-from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
+from guichet.domain.audit_log import Act, Actor, ActRefused, FactName, Facts
 from guichet.domain.money import plain
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
@@ -47,14 +47,7 @@ class Decision(Record, frozen=True):
     override: bool = False
 
 
-class Settled(Record, frozen=True):
-    """`answer`: what the provider said when it was asked."""
-
-    subject: Payment | Refund
-    answer: Answer
-
-
-async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Payment | Refund:
     """Ends a pending live payment or refund as the person decided. Raises ActRefused."""
     check(subject)
     leased = await _lease(ctx.db, ctx.clock, subject)
@@ -74,7 +67,7 @@ def check(subject: Payment | Refund) -> None:
         raise ActRefused(Refusal.NOT_COVERED())
 
 
-async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
+async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Payment | Refund:
     if isinstance(subject, Refund) and decision.succeeded and not subject.held:
         raise ActRefused(Refusal.NOT_COVERED())  # It waits for the wallet, so there is nothing to post.
     result = await _ask(ctx, subject)
@@ -82,8 +75,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
     if not decision.override:
         _refuse_contrary(subject, decision, answer)
     outcome = _outcome(subject, decision, result)
-    noun = "payment" if isinstance(subject, Payment) else "refund"
-    act = _act(subject, f"{noun}.settled", decision, answer)
+    act = _act(subject, decision, answer)
     if isinstance(subject, Payment):
         settled: Payment | Refund = await settle_payment(ctx, subject, outcome, act=act, overrides=decision.override)
     else:
@@ -91,7 +83,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
         settled = await settle_refund(ctx, subject, payment, outcome, act=act, overrides=decision.override)
     if (settled.status == "failed") == decision.succeeded:
         raise ActRefused(Refusal.SETTLED_MEANWHILE(reference=subject.reference, status=settled.status))
-    return Settled(settled, answer)
+    return settled
 
 
 async def _lease(db: Database, clock: Clock, subject: Payment | Refund) -> Payment | Refund:
@@ -157,7 +149,8 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
     )
 
 
-def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Answer) -> Act:
+def _act(subject: Payment | Refund, decision: Decision, answer: Answer) -> Act:
+    kind: SubjectType = "payment" if isinstance(subject, Payment) else "refund"
     after: dict[FactName, object] = {
         "status": "succeeded" if decision.succeeded else "failed",
         "provider_says": answer,
@@ -166,13 +159,6 @@ def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Ans
     }
     if decision.override:
         after["override"] = True
-    return Act(
-        actor=decision.actor,
-        action=action,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
-        subject=subject.reference,
-        merchant_id=subject.merchant_id,
-        reason=decision.evidence,
-        before={"status": subject.status},
-        after=after,
-    )
+    before: Facts = {"status": subject.status}
+    evidence, merchant_id = decision.evidence, subject.merchant_id
+    return Act(decision.actor, f"{kind}.settled", kind, subject.reference, merchant_id, evidence, before, after)

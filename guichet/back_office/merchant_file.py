@@ -54,7 +54,8 @@ async def add_document(ctx: AppContext, merchant_id: MerchantId, name: str, cont
     if kind is None:
         raise DocumentRefused("wrong_type")
     digest, chunks = await asyncio.to_thread(_encrypted, ctx, content)
-    now = ctx.clock.now()
+    name, now = document_name(name, kind), ctx.clock.now()
+    new = Document(DocumentId(0), merchant_id, name, kind, len(content), digest, actor.name, now)
     async with ctx.db.transaction() as tx:
         # Against other uploads at the same time: each would count too few.
         await merchants.lock(tx, merchant_id)
@@ -62,11 +63,7 @@ async def add_document(ctx: AppContext, merchant_id: MerchantId, name: str, cont
             raise DocumentRefused("already_there")
         if await documents.count(tx, merchant_id) >= MAX_DOCUMENTS:
             raise DocumentRefused("too_many")
-        added = await documents.add(
-            tx, merchant_id, chunks,
-            name=document_name(name, kind), media_type=kind, size=len(content), sha256=digest,
-            uploaded_by=actor.name, now=now,
-        )  # fmt: skip
+        added = await documents.add(tx, new, chunks)
         await _record(ctx.clock, tx, "document.uploaded", added, actor)
     return added
 

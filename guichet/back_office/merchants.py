@@ -1,8 +1,7 @@
 """What the staff change of a merchant: status, name, time zone, own limits, the state of its live wallet (D24); and
 payment modes and fees."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from msgspec import structs
@@ -11,13 +10,14 @@ from guichet.audit_log import entries as audit_log
 from guichet.back_office.errors import ClosedForEverybody, NewerMerchant, UnknownOperator
 from guichet.clock import Clock
 from guichet.context import AppContext
-from guichet.db.engine import Database, Reader, Transaction
-from guichet.domain.audit_log import Act, Actor, FactName, Facts
+from guichet.db.engine import Database, Reader
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
 from guichet.domain.money import MIN_AMOUNT, Currency, Hundredths, parse_typed
 from guichet.domain.posting_rules import WalletStatus
+from guichet.domain.refusals import Refusal
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
@@ -69,51 +69,54 @@ async def newest(db: Reader, besides: MerchantId | None = None) -> int:
 
 async def set_status(
     db: Database, clock: Clock, merchant_id: MerchantId, status: MerchantStatus, actor: Actor, reason: str = ""
-) -> Merchant | None:
-    """Live keys work only while it is `active`. None if there is no such merchant, as for all functions here."""
-    return await _change(db, clock, merchant_id, "status", partial(merchants.set_status, status=status), actor, reason)
+) -> Merchant:
+    """Live keys work only while it is `active`. Raises ActRefused without such a merchant, as all functions here."""
+    return await _change(db, clock, merchant_id, "status", {"status": status}, actor, reason)
 
 
-async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant | None:
+async def set_name(db: Database, clock: Clock, merchant_id: MerchantId, name: str, actor: Actor) -> Merchant:
     """`name`: as `domain.merchants.merchant_name` gives it."""
-    return await _change(db, clock, merchant_id, "name", partial(merchants.set_name, name=name), actor)
+    return await _change(db, clock, merchant_id, "name", {"name": name}, actor)
 
 
 async def set_time_zone(
     db: Database, clock: Clock, merchant_id: MerchantId, zone: str | None, actor: Actor
-) -> Merchant | None:
+) -> Merchant:
     """`zone`: the name of a time zone that exists; None for the installation's."""
-    return await _change(db, clock, merchant_id, "time_zone", partial(merchants.set_time_zone, zone=zone), actor)
+    return await _change(db, clock, merchant_id, "time_zone", {"time_zone": zone}, actor)
 
 
 async def _change(
     db: Database,
     clock: Clock,
     merchant_id: MerchantId,
-    field: Literal["status", "name", "time_zone"],
-    change: Callable[[Transaction, MerchantId], Awaitable[Merchant | None]],
+    what: Literal["status", "name", "time_zone", "limits"],
+    after: Facts,
     actor: Actor,
     reason: str = "",
-) -> Merchant | None:
-    """The audit log gets the field before and after."""
+) -> Merchant:
+    """`after`: fields of the merchant. The audit log gets them, before and after; of the limits, those that change."""
     async with db.transaction() as tx:
-        before = await merchants.lock(tx, merchant_id)
-        changed = await change(tx, merchant_id) if before else None
-        if before is None or changed is None:
-            return None
-        act = Act(
-            actor, f"merchant.{field}_changed", "merchant", str(merchant_id), merchant_id, reason,
-            before={field: getattr(before, field)}, after={field: getattr(changed, field)},
-        )  # fmt: skip
-        await audit_log.record(tx, act, clock.now())
-    return changed
+        merchant = await merchants.lock(tx, merchant_id)
+        if merchant is None:
+            raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
+        before: Facts = {name: getattr(merchant, name) for name in after}
+        if what == "limits":
+            names = [name for name in after if before[name] != after[name]]
+            before, after = ({name: facts[name] for name in names} for facts in (before, after))
+        if after:
+            merchant = structs.replace(merchant, **{str(name): value for name, value in after.items()})
+            await merchants.store(tx, merchant)
+            act = Act(
+                actor, f"merchant.{what}_changed", "merchant", str(merchant_id), merchant_id, reason, before, after
+            )
+            await audit_log.record(tx, act, clock.now())
+    return merchant
 
 
 MAX_RATE: Final = 100_000
 #: Of a day, in hundredths: enough for any merchant, and far below what a database's integer holds.
 _MAX_AMOUNT: Final = 10**15
-#: The limits as the audit log names them.
-_NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_limit")
 
 
 def read_rate(text: str) -> int | None:
@@ -132,25 +135,17 @@ def read_amount(text: str) -> Hundredths | None:
 
 async def set_limits(
     db: Database, clock: Clock, merchant_id: MerchantId, limits: MerchantLimits, actor: Actor, reason: str = ""
-) -> Merchant | None:
-    """The merchant with these limits, None among them for the common ones; None if there is no such merchant.
+) -> Merchant:
+    """The merchant with these limits, None among them for the common ones.
 
     Servers follow within a second, and a merchant's own rate of requests with its next request.
     """
-    async with db.transaction() as tx:
-        before = await merchants.lock(tx, merchant_id)
-        if before is None:
-            return None
-        changed = await merchants.set_limits(tx, merchant_id, limits)
-        old, new = structs.asdict(before.limits), structs.asdict(limits)
-        names = [name for name in _NAMES if old[name] != new[name]]
-        if names:
-            act = Act(
-                actor, "merchant.limits_changed", "merchant", str(merchant_id), merchant_id, reason,
-                before={name: old[name] for name in names}, after={name: new[name] for name in names},
-            )  # fmt: skip
-            await audit_log.record(tx, act, clock.now())
-    return changed
+    facts: Facts = {
+        "rate_limit": limits.rate_limit,
+        "payment_limit": limits.payment_limit,
+        "daily_limit": limits.daily_limit,
+    }
+    return await _change(db, clock, merchant_id, "limits", facts, actor, reason)
 
 
 async def current_catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalogue:
@@ -180,9 +175,8 @@ async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reaso
     facts: Facts = {name: value for name, value in overrides.items() if value is not None}
     before: Facts = {name: getattr(mode, name) for name in facts}
     act = Act(actor, "mode.changed", "mode", mode.operator, change.merchant_id, reason, before=before, after=facts)
-    override = ModeOverride(change.merchant_id, mode.operator, change.active, change.fee_percent, change.fee_fixed)
     async with ctx.db.transaction() as tx:
-        await set_override(tx, override)
+        await set_override(tx, structs.replace(change, operator=mode.operator))
         await audit_log.record(tx, act, ctx.clock.now())
     return find_mode(await current_catalogue(ctx, change.merchant_id), mode.operator)
 
@@ -205,14 +199,7 @@ async def change_status(
         if before == status:
             return
         await wallets.set_wallet_status(tx, merchant_id, "live", currency, status, now)
-        act = Act(
-            actor=actor,
-            action="wallet.status_changed",
-            subject_type="wallet",
-            subject=currency,
-            merchant_id=merchant_id,
-            reason=reason,
-            before={"status": before},
-            after={"status": status},
-        )
+        old: Facts = {"status": before}
+        new: Facts = {"status": status}
+        act = Act(actor, "wallet.status_changed", "wallet", currency, merchant_id, reason, old, new)
         await audit_log.record(tx, act, now)

@@ -39,16 +39,9 @@ _CLAIM: Final = _CLAIM_INSERT.on_conflict_do_update(
 _OF_ACCOUNT: Final = provider_balances.c.provider_account == bindparam("account")
 _DELETE: Final = delete(provider_balances).where(_OF_ACCOUNT)
 _INSERT: Final = insert(provider_balances).values(params(*provider_balances.c.keys()))
-_READ: Final = (
-    update(provider_balance_reads)
-    .where(provider_balance_reads.c.provider_account == bindparam("account"))
-    .values(read_at=bindparam("now"), error=None)
-)
-_NOT_READ: Final = (
-    update(provider_balance_reads)
-    .where(provider_balance_reads.c.provider_account == bindparam("account"))
-    .values(error=bindparam("raw"))
-)
+_CHANGE: Final = update(provider_balance_reads).where(provider_balance_reads.c.provider_account == bindparam("account"))
+_READ: Final = _CHANGE.values(read_at=bindparam("now"), error=None)
+_NOT_READ: Final = _CHANGE.values(error=bindparam("raw"))
 _FORGET_READ: Final = (
     delete(provider_balance_reads)
     .where(provider_balance_reads.c.next_read_at < bindparam("before"))
@@ -118,20 +111,12 @@ async def store(
 ) -> None:
     """Replaces what is stored of the account; `alert_below`: see `Balances`."""
     by_key = {(balance.wallet, balance.currency[:3]): balance.amount for balance in balances}
-    rows = [
-        {
-            "provider_account": account,
-            "wallet": wallet,
-            "currency": currency,
-            "amount": amount,
-            "alert_below": alert_below.get(wallet, alert_below.get("")),
-        }
-        for (wallet, currency), amount in by_key.items()
-    ]
     async with db.transaction() as tx:
         await tx.write(_DELETE, account=account)
-        for row in rows:
-            await tx.write(_INSERT, **row)
+        for (wallet, currency), amount in by_key.items():
+            least = alert_below.get(wallet, alert_below.get(""))
+            key = {"provider_account": account, "wallet": wallet, "currency": currency}
+            await tx.write(_INSERT, **key, amount=amount, alert_below=least)
         await tx.write(_READ, account=account, now=now)
 
 

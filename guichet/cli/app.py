@@ -56,10 +56,8 @@ class _Commands(Mapping[str, Any]):
         if name not in self._loaded:
             module = import_module(f"guichet.cli.{_MODULES[name]}")
             commands = typer.Typer(rich_markup_mode="markdown", callback=_root)
-            if hasattr(module, "app"):  # A group; a command of its own has `register`.
-                commands.add_typer(module.app, name=name)
-            else:
-                module.register(commands)
+            # A group says what it is for; the commands of the others stand beside it.
+            commands.add_typer(module.app, name=name if module.app.info.help else None)
             self._loaded |= get_group(commands).commands
         return self._loaded[name]
 

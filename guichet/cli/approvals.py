@@ -10,12 +10,12 @@ import typer
 from guichet.accounts import approvals, users
 from guichet.audit_log import approval_requests
 from guichet.back_office import money_acts
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, actor, row_id
 from guichet.cli.console import console, print_json, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
+from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import User, normal_email
 from guichet.domain.approvals import ActRequest, ApprovalRequest, MoneyAct
@@ -29,9 +29,9 @@ app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another p
 def list_requests(as_json: Json = False) -> None:
     """Show the latest 200 requests, newest first, and what became of them."""
 
-    async def work(service: Service) -> list[dict[str, object]]:
-        now = service.ctx.clock.now()
-        return [_described(request, now) for request in await approval_requests.latest(service.ctx.db)]
+    async def work(ctx: AppContext) -> list[dict[str, object]]:
+        now = ctx.clock.now()
+        return [_described(request, now) for request in await approval_requests.latest(ctx.db)]
 
     rows = run(work)
     columns = {
@@ -55,11 +55,11 @@ def show(
 ) -> None:
     """Show one request: what is asked for, why, and who decided."""
 
-    async def work(service: Service) -> dict[str, object]:
-        approval = await approval_requests.get(service.ctx.db, ApprovalId(request))
+    async def work(ctx: AppContext) -> dict[str, object]:
+        approval = await approval_requests.get(ctx.db, ApprovalId(request))
         if approval is None:
             raise CommandError(f"There is no request {request}.")
-        return _described(approval, service.ctx.clock.now())
+        return _described(approval, ctx.clock.now())
 
     show_facts(run(work), as_json=as_json)
 
@@ -69,8 +69,7 @@ def ask_for_approval(act_request: ActRequest, by: str | None, *, as_json: bool) 
     if not act_request.reason:
         raise typer.BadParameter("--evidence is expected.")
 
-    async def work(service: Service) -> tuple[ApprovalRequest | None, str]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[ApprovalRequest | None, str]:
         requester = await _requester(ctx.db, by)
         if not money_acts.needs_two_people(ctx.settings, act_request):
             await approvals.do_alone(ctx, act_request, requester, actor().os_user)
@@ -120,17 +119,8 @@ Outcome = Annotated[
 Override = Annotated[bool, typer.Option("--override", help="Settle against the provider's explicit answer.")]
 
 
-def ask_to_settle(
-    act: MoneyAct,
-    reference: str,
-    succeeded: bool | None,
-    evidence: str,
-    by: str,
-    override: bool,
-    as_json: bool,
-) -> None:
-    """Asks that a pending payment or refund is ended by hand."""
+def settlement(act: MoneyAct, reference: str, evidence: str, *, succeeded: bool | None, override: bool) -> ActRequest:
+    """A pending payment or refund is to be ended by hand."""
     if succeeded is None:
         raise typer.BadParameter("either --succeeded or --failed is expected.")
-    act_request = ActRequest(act, reference, {"succeeded": succeeded, "override": override}, evidence)
-    ask_for_approval(act_request, by, as_json=as_json)
+    return ActRequest(act, reference, {"succeeded": succeeded, "override": override}, evidence)

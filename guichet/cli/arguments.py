@@ -5,7 +5,7 @@ import pwd
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -75,7 +75,6 @@ def _sentence(text: str) -> str:
     return text
 
 
-#: The acts that the audit log keeps.
 Reference = Annotated[str, typer.Argument(parser=_reference, metavar="REFERENCE", help="Of the payment or refund.")]
 DeliveryOrPayment = Annotated[
     str,
@@ -83,15 +82,11 @@ DeliveryOrPayment = Annotated[
         parser=_reference, metavar="REFERENCE", help="The webhook's id, or its payment's reference: its last webhook."
     ),
 ]
-Evidence = Annotated[
-    str, typer.Option(parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log.")
-]
-OptionalEvidence = Annotated[
-    str | None,
-    typer.Option(
-        "--evidence", parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log."
-    ),
-]
+_EVIDENCE: Final = typer.Option(
+    "--evidence", parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log."
+)
+Evidence = Annotated[str, _EVIDENCE]
+OptionalEvidence = Annotated[str | None, _EVIDENCE]
 By = Annotated[str, typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides.")]
 OptionalBy = Annotated[
     str | None,
@@ -131,6 +126,13 @@ KnownHeadsFile = Annotated[
 MerchantId = Annotated[
     MerchantIdValue, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
 ]
+
+
+def merchant_option(explanation: str, metavar: str = "MERCHANT_ID") -> Any:
+    """`--merchant`, as several commands have it."""
+    return typer.Option("--merchant", parser=row_id, metavar=metavar, help=explanation)
+
+
 #: Both ends of a period are included; a time without an offset is UTC (D13).
 Since = Annotated[
     Instant | None,

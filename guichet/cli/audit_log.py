@@ -7,13 +7,13 @@ import typer
 
 from guichet.audit_log import entries
 from guichet.audit_log.entries import Entry
-from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.clock import iso
+from guichet.context import AppContext
 
 app = typer.Typer(no_args_is_help=True, help="What people did, in a log that nobody can change unnoticed.")
 
@@ -25,9 +25,7 @@ def list_entries(
 ) -> None:
     """Show the newest 500 acts, newest first."""
 
-    acts = run(
-        lambda service: entries.latest(service.ctx.db) if about is None else entries.about(service.ctx.db, about)
-    )
+    acts = run(lambda ctx: entries.latest(ctx.db) if about is None else entries.about(ctx.db, about))
     if as_json:
         print_json({"entries": [_described(act) for act in acts]})
         return
@@ -56,8 +54,7 @@ def verify(
     that was rewritten as a whole is found.
     """
 
-    async def work(service: Service) -> entries.Verification:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> entries.Verification:
         known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
         return await entries.verify(ctx.db, known)
 

@@ -7,8 +7,8 @@ a secret.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,7 +19,8 @@ import typer
 from cryptography import x509
 from redis.exceptions import RedisError
 
-from guichet import __version__, bootstrap
+from guichet import __version__
+from guichet.bootstrap import open_database
 from guichet.cli.arguments import Json
 from guichet.cli.console import error_console
 from guichet.cli.doctor import report
@@ -35,7 +36,6 @@ from guichet.cli.errors import fail
 from guichet.cli.runner import run_async
 from guichet.clock import DAY, Instant, SystemClock, from_datetime, iso
 from guichet.db.encrypted_columns import encrypted_texts
-from guichet.db.engine import Database
 from guichet.db.errors import StorageError
 from guichet.db.schema import check_schema
 from guichet.db.write_probe import WriteProbe
@@ -61,7 +61,7 @@ async def database(settings: Settings) -> Check:
     try:
         async with asyncio.timeout(_TIMEOUT):
             revision = await check_schema(settings)
-            async with _open(settings) as db:
+            async with open_database(settings) as db:
                 probe = WriteProbe(db, SystemClock(), settings.sqlite_path.parent if settings.embedded else None, None)
                 fault = await probe.fault()
                 await probe.close()
@@ -84,7 +84,7 @@ async def secret_keys(settings: Settings) -> Check:
     except SettingsError as error:
         return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
-    async with _open(settings) as db:
+    async with open_database(settings) as db:
         secrets = [text async for text in encrypted_texts(db, "webhook_endpoints")]
     for text in secrets:
         try:
@@ -125,16 +125,6 @@ async def redis(url: str) -> Check:
         except (RedisError, OSError) as error:
             problem = str(error) or type(error).__name__
     return Check("Redis", [f"GUICHET_REDIS_URL: {problem}"] if problem else [], note=address)
-
-
-@asynccontextmanager
-async def _open(settings: Settings) -> AsyncIterator[Database]:
-    db = bootstrap.database(settings)
-    await db.open()
-    try:
-        yield db
-    finally:
-        await db.close()
 
 
 #: A certificate that ends sooner is a problem: whatever renews it has failed for a while.
@@ -178,13 +168,10 @@ def _covers(leaf: x509.Certificate, host: str) -> bool:
 
 _NOT_CHECKED: Final = "the rest was not checked: correct the settings first"
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet check-config --ssl-certfile fullchain.pem --ssl-keyfile key.pem`")(
-        check_config
-    )
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet check-config --ssl-certfile fullchain.pem --ssl-keyfile key.pem`")
 def check_config(
     ssl_certfile: Annotated[
         Path | None, typer.Option(help="PEM file: the certificate that `guichet serve` gets, with its chain.")
@@ -238,7 +225,7 @@ async def _services(settings: Settings) -> list[Check]:
     if not checks[0].problems:
         checks.append(await secret_keys(settings))
         with suppress(SettingsError, ValueError, OSError):  # Said by the check of the providers.
-            async with _open(settings) as db:
+            async with open_database(settings) as db:
                 checks.append(await accounts_in_use(settings, db))
     if settings.listen_url is not None:
         checks.append(await listen_address(settings.listen_url))

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, parser
 from guichet.cli.console import console, print_json, show_done
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.clock import SECOND, iso, later
+from guichet.context import AppContext
 from guichet.domain.ids import MerchantId
 from guichet.domain.records import described
 from guichet.sandbox import clock as sandbox_clock
@@ -32,9 +32,9 @@ def advance(
     """Let time pass for what waits in a merchant's test environment: pending payments and refunds, webhooks that are
     tried again. Live, and other merchants, are not touched."""
 
-    async def work(service: Service) -> tuple[MerchantId, Moved]:
-        clock_merchant = await chosen_merchant(service.ctx, merchant)
-        return clock_merchant.id, await sandbox_clock.advance(service.ctx, clock_merchant.id, duration, actor(by))
+    async def work(ctx: AppContext) -> tuple[MerchantId, Moved]:
+        clock_merchant = await chosen_merchant(ctx, merchant)
+        return clock_merchant.id, await sandbox_clock.advance(ctx, clock_merchant.id, duration, actor(by))
 
     clock_merchant_id, moved = run(work)
     if as_json:
@@ -52,8 +52,7 @@ def advance(
 def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
     """Show how far a merchant's test clock was advanced since its last reset, and what time it would be."""
 
-    async def work(service: Service) -> tuple[MerchantId, int, str]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[MerchantId, int, str]:
         of = await chosen_merchant(ctx, merchant)
         ahead = await sandbox_clock.advanced_by(ctx.db, of.id)
         return of.id, ahead, iso(later(ctx.clock.now(), ahead * SECOND))
@@ -69,9 +68,9 @@ def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
 def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Count from zero again. What time has passed for is not undone."""
 
-    async def work(service: Service) -> MerchantId:
-        of = await chosen_merchant(service.ctx, merchant)
-        await sandbox_clock.reset(service.ctx.db, service.ctx.clock, of.id, actor(by))
+    async def work(ctx: AppContext) -> MerchantId:
+        of = await chosen_merchant(ctx, merchant)
+        await sandbox_clock.reset(ctx.db, ctx.clock, of.id, actor(by))
         return of.id
 
     of = run(work)

@@ -4,13 +4,23 @@ from typing import Annotated, Final, get_args
 
 import typer
 
-from guichet.bootstrap import Service
-from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Json, MerchantIdValue, Reference, actor, instant, row_id
+from guichet.cli.arguments import (
+    EXAMPLE_REFERENCE,
+    By,
+    Json,
+    MerchantIdValue,
+    Reference,
+    actor,
+    instant,
+    merchant_option,
+)
 from guichet.cli.console import error_console, show_done, show_facts, show_rows
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Clock, Instant, iso
+from guichet.context import AppContext
 from guichet.db.engine import Database
+from guichet.db.lists.pages import PageBounds
 from guichet.db.references import parse_reference
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
@@ -36,10 +46,7 @@ _COLUMNS: Final = {
     "created_at": "Created",
     "delivered_at": "Delivered",
 }
-_Merchant = Annotated[
-    MerchantIdValue | None,
-    typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it."),
-]
+_Merchant = Annotated[MerchantIdValue | None, merchant_option("As `guichet merchant list` shows it.")]
 _Since = Annotated[
     Instant | None,
     typer.Option("--since", parser=instant, metavar="DATE", help="Created since then (UTC without an offset)."),
@@ -56,7 +63,7 @@ def list_deliveries(
     """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
     state = _status(status)
 
-    rows = run(lambda service: listed(service.ctx.db, merchant and MerchantId(merchant), since or Instant(0), state))
+    rows = run(lambda ctx: listed(ctx.db, merchant, since or Instant(0), state))
     show_rows("deliveries", [_described(delivery) for delivery in rows], _COLUMNS, as_json=as_json)
 
 
@@ -64,9 +71,9 @@ def list_deliveries(
 def show(delivery_id: Reference, as_json: Json = False) -> None:
     """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
 
-    async def work(service: Service) -> dict[str, object]:
-        delivery = await find_delivery(service.ctx.db, delivery_id)
-        endpoint = await merchants.endpoint(service.ctx.db, delivery.merchant_id, delivery.env)
+    async def work(ctx: AppContext) -> dict[str, object]:
+        delivery = await find_delivery(ctx.db, delivery_id)
+        endpoint = await merchants.endpoint(ctx.db, delivery.merchant_id, delivery.env)
         return {
             **_described(delivery),
             "last_attempt_at": iso_or_none(delivery.last_attempt_at),
@@ -103,7 +110,7 @@ def send_again(
     if delivery_id is not None:
         _resend_one(delivery_id, by, as_json=as_json)
     elif merchant is not None and since is not None:
-        _resend_failed(MerchantId(merchant), since, by, as_json=as_json)
+        _resend_failed(merchant, since, by, as_json=as_json)
 
 
 def _resend_one(text: str, by: str, *, as_json: bool) -> None:
@@ -111,8 +118,8 @@ def _resend_one(text: str, by: str, *, as_json: bool) -> None:
     if reference is None:
         raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
 
-    async def work(service: Service) -> Delivery:
-        return await resend_one(service.ctx.db, service.ctx.clock, await find_delivery(service.ctx.db, reference), by)
+    async def work(ctx: AppContext) -> Delivery:
+        return await resend_one(ctx.db, ctx.clock, await find_delivery(ctx.db, reference), by)
 
     print_resent(run(work), as_json=as_json)
 
@@ -129,8 +136,7 @@ def print_resent(delivery: Delivery, *, as_json: bool) -> None:
 
 
 def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:
-    async def work(service: Service) -> int:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> int:
         await get_merchant(ctx.db, merchant)
         until, resent = ctx.clock.now(), 0
         for env in ENVS:
@@ -159,7 +165,8 @@ async def find_delivery_or_last(db: Database, reference: str) -> Delivery:
     payment = await payments.find(db, reference)
     if payment is None:
         return await find_delivery(db, reference)
-    rows, _ = await delivery_log.page(db, payment.merchant_id, payment.env, 1, 0, DeliveryFilter(payment_id=payment.id))
+    filters = DeliveryFilter(payment_id=payment.id)
+    rows, _ = await delivery_log.page(db, payment.merchant_id, payment.env, PageBounds(1), filters)
     if not rows:
         raise CommandError(f"There is no webhook about the payment {reference}.")
     return rows[0]

@@ -7,11 +7,10 @@ import typer
 from rich.text import Text
 
 from guichet import __version__
-from guichet.bootstrap import Service
 from guichet.cli.console import command_name, console
 from guichet.cli.errors import fail
 from guichet.cli.runner import load_settings
-from guichet.cli.serve_process import Listen, serve_process
+from guichet.cli.serve_process import Demonstration, Listen, serve_process
 from guichet.context import AppContext
 from guichet.settings import Settings
 
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
     from guichet_demo.merchant import Demo
     from guichet_demo.people import DemoLinks
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet demo --port 8001`")(demo)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet demo --port 8001`")
 def demo(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
@@ -39,11 +37,11 @@ def demo(
 
     access = DemoAccess()
 
-    async def welcome(service: Service) -> None:
-        merchant = await demo_merchant(service.ctx)
-        _print_welcome(service.ctx, merchant, await demo_people(service.ctx, access, merchant.merchant_id))
+    async def welcome(ctx: AppContext) -> None:
+        merchant = await demo_merchant(ctx)
+        _print_welcome(ctx, merchant, await demo_people(ctx, access, merchant.merchant_id))
 
-    serve_process(settings, Listen(host, port), with_worker=True, on_ready=welcome, migrate_first=True, demo=access)
+    serve_process(settings, Listen(host, port), with_worker=True, demo=Demonstration(access, welcome))
 
 
 def refuse_in_production(settings: Settings) -> None:

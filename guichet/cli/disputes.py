@@ -33,7 +33,7 @@ _COLUMNS: Final = {
 def list_undecided(as_json: Json = False) -> None:
     """Show open disputes, and lost or prevented ones that nobody bears yet."""
 
-    disputes = run(lambda service: dispute_repository.undecided(service.ctx.db))
+    disputes = run(lambda ctx: dispute_repository.undecided(ctx.db))
     rows = [described(row, _COLUMNS, payment=row.payment_reference, amount=plain(row.amount)) for row in disputes]
     show_rows("disputes", rows, _COLUMNS, as_json=as_json)
 

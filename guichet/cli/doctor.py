@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
@@ -48,10 +47,10 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet doctor --json`")(doctor)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet doctor --json`")
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
     that expire, incidents, low balances with providers, the hash chain, the audit, heads that do not leave the machine,
@@ -61,12 +60,12 @@ def doctor(as_json: Json = False) -> None:
     Exit code 1 when there is a problem.
     """
 
-    async def work(service: Service) -> list[Check]:
-        db, now = service.ctx.db, service.ctx.clock.now()
-        standbys, writable = await _standbys(service.ctx)
-        storage = [*standbys, await database_file(service.ctx, writable), file_modes(service.ctx.settings)]
+    async def work(ctx: AppContext) -> list[Check]:
+        db, now = ctx.db, ctx.clock.now()
+        standbys, writable = await _standbys(ctx)
+        storage = [*standbys, await database_file(ctx, writable), file_modes(ctx.settings)]
         try:
-            accounts = await accounts_in_use(db, service.ctx.settings.providers_file)
+            accounts = await accounts_in_use(db, ctx.settings.providers_file)
             return [*[check async for check in of_the_service(db, now)], accounts, *storage]
         except DatabaseDamaged:  # Nothing else can be said.
             return storage

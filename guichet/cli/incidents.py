@@ -5,22 +5,21 @@ from typing import Annotated
 import typer
 
 from guichet.back_office import incident_acts
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
 from guichet.cli.console import print_json, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.clock import iso
+from guichet.context import AppContext
 from guichet.domain.ids import IncidentId
 from guichet.domain.records import described
 from guichet.incidents import repository
 from guichet.provider_callbacks import unmatched as unmatched_callbacks
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet incidents` then `guichet incidents --close 3`")(incidents)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet incidents` then `guichet incidents --close 3`")
 def incidents(
     close: Annotated[
         int | None, typer.Option(parser=row_id, metavar="ID", help="Close this incident: a person dealt with it.")
@@ -32,8 +31,8 @@ def incidents(
     no payment or refund.
     """
 
-    async def work(service: Service) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-        db, clock = service.ctx.db, service.ctx.clock
+    async def work(ctx: AppContext) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+        db, clock = ctx.db, ctx.clock
         if close is not None and not await incident_acts.close(db, clock, IncidentId(close), actor(by)):
             raise CommandError(f"There is no open incident {close}.")
         rows = [_incident(incident) for incident in await repository.still_open(db)]

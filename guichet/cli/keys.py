@@ -5,11 +5,12 @@ from typing import Annotated, Final
 import typer
 
 from guichet.accounts import key_management
-from guichet.bootstrap import Service
 from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, parser, row_id
 from guichet.cli.console import console, print_json, show_done, show_rows
-from guichet.cli.runner import existing, get_merchant, run
+from guichet.cli.errors import CommandError
+from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
+from guichet.context import AppContext
 from guichet.domain.ids import ApiKeyId
 from guichet.domain.key_access import (
     FULL_ACCESS,
@@ -91,8 +92,8 @@ def create(
     scopes = [key_scope for key_scope in KEY_SCOPES if scope and key_scope in scope]
     access = KeyAccess(scope_bits(scopes) if scopes else FULL_ACCESS, stored_networks(address or []))
     created, key = run(
-        lambda service: key_management.create(
-            service.ctx.db, service.ctx.clock, merchant_id, env, expires_at, actor(by), access=access, name=name
+        lambda ctx: key_management.create(
+            ctx.db, ctx.clock, merchant_id, env, expires_at, actor(by), access=access, name=name
         )
     )
     if as_json:
@@ -109,9 +110,9 @@ def create(
 def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
     """List a merchant's keys by their first characters; the keys themselves are not stored."""
 
-    async def work(service: Service) -> list[ApiKey]:
-        await get_merchant(service.ctx.db, merchant_id)
-        return await api_keys.list_of(service.ctx.db, merchant_id)
+    async def work(ctx: AppContext) -> list[ApiKey]:
+        await get_merchant(ctx.db, merchant_id)
+        return await api_keys.list_of(ctx.db, merchant_id)
 
     keys = run(work)
     now = SystemClock().now()
@@ -131,9 +132,9 @@ def expire(
 ) -> None:
     """Set when a key stops working. One that has stopped already stays so: create another one."""
 
-    async def work(service: Service) -> ApiKey:
-        key = existing(await api_keys.by_id(service.ctx.db, ApiKeyId(key_id)), "key", key_id)
-        return await key_management.expire(service.ctx.db, service.ctx.clock, key, expires_at, actor(by))
+    async def work(ctx: AppContext) -> ApiKey:
+        key = _existing(await api_keys.by_id(ctx.db, ApiKeyId(key_id)), key_id)
+        return await key_management.expire(ctx.db, ctx.clock, key, expires_at, actor(by))
 
     key = run(work)
     _show_change(key, f"works until {iso(expires_at)}", as_json=as_json)
@@ -143,12 +144,18 @@ def expire(
 def revoke(key_id: _KeyId, by: OptionalBy = None, as_json: Json = False) -> None:
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
-    async def work(service: Service) -> ApiKey:
-        revoked = await key_management.revoke(service.ctx.db, service.ctx.clock, ApiKeyId(key_id), actor(by))
-        return existing(revoked, "key", key_id)
+    async def work(ctx: AppContext) -> ApiKey:
+        revoked = await key_management.revoke(ctx.db, ctx.clock, ApiKeyId(key_id), actor(by))
+        return _existing(revoked, key_id)
 
     key = run(work)
     _show_change(key, "is revoked", as_json=as_json)
+
+
+def _existing(key: ApiKey | None, key_id: int) -> ApiKey:
+    if key is None:
+        raise CommandError(f"There is no key with the id {key_id}.")
+    return key
 
 
 def _show_change(key: ApiKey, change: str, *, as_json: bool) -> None:

@@ -39,7 +39,7 @@ _COLUMNS: Final = {
 def list_open(as_json: Json = False) -> None:
     """Show what waits for a decision, oldest first, at most 500."""
 
-    rows = [_described(result) for result in run(lambda service: store.still_open(service.ctx.db))]
+    rows = [_described(result) for result in run(lambda ctx: store.still_open(ctx.db))]
     show_rows("late_money", rows, _COLUMNS, as_json=as_json)
 
 
@@ -47,15 +47,8 @@ def list_open(as_json: Json = False) -> None:
 def show(reference: Reference, as_json: Json = False) -> None:
     """Show one late result, the requests that were to give it back, and the payments by which the same customer may
     have paid again."""
-    late, requests, paid_again = run(lambda service: _find(service.ctx.db, reference))
-    returns = [
-        {
-            "reference": request.reference,
-            "status": request.status,
-            "sent_at": None if request.sent_at is None else iso(request.sent_at),
-        }
-        for request in requests
-    ]
+    late, requests, paid_again = run(lambda ctx: _find(ctx.db, reference))
+    returns = [described(request, ("reference", "status", "sent_at")) for request in requests]
     again = [
         {"reference": payment.reference, "amount": plain(payment.total_amount), "created_at": iso(payment.created_at)}
         for payment in paid_again

@@ -1,63 +1,31 @@
 """`guichet ledger …`: the audit of the ledger, a wallet's statement, the margin of each operator."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Final
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.chain_heads import known_heads, publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile, Since, Until
 from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
+from guichet.context import AppContext
 from guichet.domain.money import number, plain
 from guichet.domain.records import described, iso_or_none
 from guichet.ledger import audit as ledger
-from guichet.ledger.margin import margins
+from guichet.ledger.margin import Margin, margins
 
-
-def margin(since: Since = None, until: Until = None, as_json: Json = False) -> None:
-    """Print the margin of each operator: the fees of live payments less what the providers charged.
-
-    A provider's fee counts on the day on which its statement was compared, usually the day after the payment; what no
-    statement has named is not in it. Reads every posting of the period, and none outside it.
-    """
-
-    rows = run(lambda service: margins(service.ctx.db, since, until)).values()
-    if as_json:
-        print_json(
-            {
-                "from": iso_or_none(since),
-                "to": iso_or_none(until),
-                "margins": [
-                    {
-                        "operator": margin.operator,
-                        "currency": margin.currency,
-                        "payments": margin.payments,
-                        "fees": number(margin.fees),
-                        "provider_fees": number(margin.provider_fees),
-                        "margin": number(margin.margin),
-                    }
-                    for margin in rows
-                ],
-            }
-        )
-        return
-    if not rows:
-        console.print("There is no live payment in this period.")
-        return
-    print_table(
-        ("Operator", "Currency", "Payments", "Fees", "Provider fees", "Margin"),
-        [
-            (row.operator, row.currency, row.payments, plain(row.fees), plain(row.provider_fees), plain(row.margin))
-            for row in rows
-        ],
-    )
-
-
+_MARGIN: Final = {
+    "operator": "Operator",
+    "currency": "Currency",
+    "payments": "Payments",
+    "fees": "Fees",
+    "provider_fees": "Provider fees",
+    "margin": "Margin",
+}
 app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
-
 
 app.command(
     "statement",
@@ -65,7 +33,27 @@ app.command(
 )(print_statement)
 
 
-app.command("margin", epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")(margin)
+@app.command(epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")
+def margin(since: Since = None, until: Until = None, as_json: Json = False) -> None:
+    """Print the margin of each operator: the fees of live payments less what the providers charged.
+
+    A provider's fee counts on the day on which its statement was compared, usually the day after the payment; what no
+    statement has named is not in it. Reads every posting of the period, and none outside it.
+    """
+
+    rows = run(lambda ctx: margins(ctx.db, since, until)).values()
+    if as_json:
+        described_rows = [_described_margin(row, number) for row in rows]
+        print_json({"from": iso_or_none(since), "to": iso_or_none(until), "margins": described_rows})
+    elif not rows:
+        console.print("There is no live payment in this period.")
+    else:
+        print_table([*_MARGIN.values()], [[*_described_margin(row, plain).values()] for row in rows])
+
+
+def _described_margin(row: Margin, written: Callable[[int], object]) -> dict[str, object]:
+    amounts = {name: written(getattr(row, name)) for name in ("fees", "provider_fees", "margin")}
+    return described(row, _MARGIN, **amounts)
 
 
 @app.command(epilog="Example: `guichet ledger audit --known-heads heads.jsonl`")
@@ -84,14 +72,13 @@ def audit(
     those that are given. Exit code 1 when something is wrong, with one sentence that names the first wrong row.
     """
 
-    async def work(service: Service) -> ledger.Report:
+    async def work(ctx: AppContext) -> ledger.Report:
         with error_console.status("Reading the ledger…") as status:
-            ctx = service.ctx
             tell = lambda read: status.update(f"Reading the ledger… {read}")  # noqa: E731
             known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
             report = await ledger.audit(ctx.db, ctx.clock, tell, known, record=not read_only)
         if report.fault is None and not read_only:
-            await publish_heads(ctx.db, service.http_client, ctx.settings, ctx.clock.now())
+            await publish_heads(ctx.db, ctx.http_client, ctx.settings, ctx.clock.now())
         return report
 
     report = run(work, message=None)

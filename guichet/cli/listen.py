@@ -2,8 +2,9 @@
 developer's own server."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, Final
 
 import typer
@@ -16,10 +17,9 @@ from starlette.routing import Route
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.console import console
 from guichet.cli.demo import refuse_in_production
-from guichet.cli.replay import ForwardTo, forward, forwarding_client
+from guichet.cli.replay import Forwarded, ForwardTo, forward, forwarding_client
 from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
-from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.server.http_server import Server
 from guichet.server.listener import bind_socket, url_of
@@ -34,14 +34,13 @@ _OF_THE_CONNECTION: Final = frozenset(
     {"host", "connection", "content-length", "transfer-encoding", "accept", "accept-encoding"}
 )
 
-
-def register(app: typer.Typer) -> None:
-    app.command(
-        epilog="Examples: `guichet listen --configure`, "
-        "`guichet listen --configure --forward-to http://localhost:3000/hook`"
-    )(listen)
+app = typer.Typer()
 
 
+@app.command(
+    epilog="Examples: `guichet listen --configure`, "
+    "`guichet listen --configure --forward-to http://localhost:3000/hook`"
+)
 def listen(
     port: Annotated[int, typer.Option(help="Port to listen on, at 127.0.0.1.", min=0, max=65535)] = 9000,
     secret: Annotated[
@@ -69,7 +68,8 @@ def listen(
                 demo = await _demo(settings, address if configure else None)
                 known_secret = secret or demo.webhook_secret
             client = forwarding_client() if forward_to else None
-            receiver = Receiver(known_secret, SystemClock(), forward_to, client)
+            pass_on = partial(forward, client, forward_to) if client and forward_to else None
+            receiver = Receiver(known_secret, SystemClock(), pass_on)
             server = Server(Starlette(routes=[Route("/{path:path}", receiver.receive, methods=["POST"])]))
             on_stop(server.handle_exit)
             webhooks = f"The test webhooks of {NAME}" if configure else "Webhooks"
@@ -97,17 +97,18 @@ async def _demo(settings: Settings, address: str | None) -> Demo:
         return demo
 
 
+#: Of the headers and the body of an event.
+Forward = Callable[[Mapping[str, str], bytes], Awaitable[Forwarded]]
+
+
 class Receiver:
     """Does what a merchant's server should do: checks the signature first, and recognises a repeated event."""
 
-    def __init__(
-        self, secret: str, clock: Clock, forward_to: str | None = None, client: HttpClient | None = None
-    ) -> None:
-        """`forward_to` and `client`: where each event goes on to, and by what; both or neither."""
+    def __init__(self, secret: str, clock: Clock, forward: Forward | None) -> None:
+        """`forward`: sends each event on to the developer's own server."""
         self._secret = secret
         self._clock = clock
-        self._forward_to = forward_to
-        self._client = client
+        self._forward = forward
         self._seen: set[str] = set()
 
     async def receive(self, request: Request) -> Response:
@@ -129,10 +130,10 @@ class Receiver:
 
     async def _pass_on(self, request: Request, body: bytes) -> int:
         """The status to answer: that of the developer's server, or 502 if it gave none; 200 without such a server."""
-        if self._client is None or self._forward_to is None:
+        if self._forward is None:
             return 200
         headers = {name.title(): value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
-        forwarded = await forward(self._client, self._forward_to, headers, body)
+        forwarded = await self._forward(headers, body)
         console.print(forwarded.line, soft_wrap=True)
         return forwarded.status or 502
 

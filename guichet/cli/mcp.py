@@ -9,11 +9,10 @@ import typer
 
 from guichet.cli.errors import fail
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet mcp --url http://127.0.0.1:8000/v1`")(mcp)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet mcp --url http://127.0.0.1:8000/v1`")
 def mcp(
     url: Annotated[str, typer.Option(help="Base address of the API, ending in /v1.")] = "http://127.0.0.1:8000/v1",
 ) -> None:

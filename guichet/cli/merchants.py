@@ -9,10 +9,10 @@ import typer
 from guichet.back_office import merchants as administration
 from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
 from guichet.back_office.merchants import MAX_RATE, read_amount, read_rate, set_limits
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor, email_address, parser
 from guichet.cli.console import console, print_json, print_table, show_done
-from guichet.cli.runner import existing, get_merchant, run
+from guichet.cli.runner import get_merchant, run
+from guichet.context import AppContext
 from guichet.domain.merchants import Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
 from guichet.domain.records import described
@@ -57,7 +57,7 @@ def create(
     """Create a merchant with a test key and a live key. The keys are shown only once."""
 
     merchant, keys = run(
-        lambda service: administration.create_merchant(service.ctx, name, status, currency, actor=actor(by)),
+        lambda ctx: administration.create_merchant(ctx, name, status, currency, actor=actor(by)),
         create=True,
     )
     if as_json:
@@ -71,7 +71,7 @@ def create(
 @app.command("list", epilog="Example: `guichet merchant list --json`")
 def list_all(as_json: Json = False) -> None:
     """List every merchant."""
-    all_merchants = run(lambda service: merchants.all_merchants(service.ctx.db))
+    all_merchants = run(lambda ctx: merchants.all_merchants(ctx.db))
     if as_json:
         print_json({"merchants": [_described(merchant) for merchant in all_merchants]})
     else:
@@ -88,11 +88,7 @@ def status(
 ) -> None:
     """Change a merchant's status: its live keys work only while it is active."""
 
-    async def work(service: Service) -> Merchant:
-        changed = await administration.set_status(service.ctx.db, service.ctx.clock, merchant_id, new_status, actor(by))
-        return existing(changed, "merchant", merchant_id)
-
-    merchant = run(work)
+    merchant = run(lambda ctx: administration.set_status(ctx.db, ctx.clock, merchant_id, new_status, actor(by)))
     sentence = f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}."
     show_done(_described(merchant), sentence, as_json=as_json)
 
@@ -108,11 +104,7 @@ def time_zone(
 ) -> None:
     """Set the time zone of the dates on a merchant's hosted pages and receipts."""
 
-    async def work(service: Service) -> Merchant:
-        changed = await administration.set_time_zone(service.ctx.db, service.ctx.clock, merchant_id, zone, actor(by))
-        return existing(changed, "merchant", merchant_id)
-
-    merchant = run(work)
+    merchant = run(lambda ctx: administration.set_time_zone(ctx.db, ctx.clock, merchant_id, zone, actor(by)))
     dates_zone = merchant.time_zone or "the installation's time zone"
     sentence = f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {dates_zone}."
     show_done(_described(merchant), sentence, as_json=as_json)
@@ -140,8 +132,8 @@ def limits(
         for text, option in ((payment, "--payment"), (day, "--day"))
     )
 
-    async def work(service: Service) -> Merchant:
-        merchant = await get_merchant(service.ctx.db, merchant_id)
+    async def work(ctx: AppContext) -> Merchant:
+        merchant = await get_merchant(ctx.db, merchant_id)
         new_limits = MerchantLimits(
             merchant.rate_limit if rate is None else new_rate,
             merchant.payment_limit if payment is None else new_payment,
@@ -149,8 +141,7 @@ def limits(
         )
         if new_limits == merchant.limits:
             return merchant
-        changed = await set_limits(service.ctx.db, service.ctx.clock, merchant_id, new_limits, actor(by))
-        return existing(changed, "merchant", merchant_id)
+        return await set_limits(ctx.db, ctx.clock, merchant_id, new_limits, actor(by))
 
     merchant = run(work)
     if as_json:
@@ -200,8 +191,7 @@ def anonymise(
     if phone is None and email is None:
         raise typer.BadParameter("give --phone, --email, or both.")
 
-    async def work(service: Service) -> Anonymised:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> Anonymised:
         await get_merchant(ctx.db, merchant_id)
         return await anonymise_customer(ctx.db, ctx.clock, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
 

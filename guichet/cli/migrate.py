@@ -11,11 +11,10 @@ from guichet.cli.runner import load_settings, name_database, run_async, tighten_
 from guichet.db.schema import parse_revision
 from guichet.logs import configure_logs
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `GUICHET_DATABASE_URL=postgresql://… guichet migrate`")(migrate)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `GUICHET_DATABASE_URL=postgresql://… guichet migrate`")
 def migrate(
     plan: Annotated[
         bool, typer.Option("--plan", help="Change nothing: say what it would do, and whether servers may go on.")

@@ -8,14 +8,13 @@ import typer
 
 from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
 from guichet.back_office.merchants import change_mode, current_catalogue
-from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, merchant_option
 from guichet.cli.console import console, print_json, print_table
 from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
+from guichet.context import AppContext
 from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode, percent
-from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_decimal, plain
 from guichet.schemas.payment_mode import payment_mode_object
 
@@ -30,17 +29,14 @@ States = Mapping[str, OperatorState]
 Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
-Merchant = Annotated[
-    MerchantIdValue | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
-]
+Merchant = Annotated[MerchantIdValue | None, merchant_option("For this merchant only.", "ID")]
 
 
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
-    async def work(service: Service) -> tuple[Catalogue, States]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[Catalogue, States]:
         if merchant is not None:
             await get_merchant(ctx.db, merchant)
         return await current_catalogue(ctx, merchant), await ctx.availability.states()
@@ -57,13 +53,13 @@ def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
 @app.command(epilog="Example: `guichet mode enable wave_ci`")
 def enable(operator: Operator, merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Open a payment mode. One that is closed for everybody cannot be opened for one merchant."""
-    _change(operator, merchant, by, as_json, active=True)
+    _change(ModeOverride(merchant, operator, active=True), by, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet mode disable wave_ci --merchant 1`")
 def disable(operator: Operator, merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Close a payment mode: new payments are refused, payments under way continue."""
-    _change(operator, merchant, by, as_json, active=False)
+    _change(ModeOverride(merchant, operator, active=False), by, as_json=as_json)
 
 
 @app.command(epilog="Example: `guichet mode fee mtn --percent 1.75 --fixed 100 --merchant 1`")
@@ -84,7 +80,7 @@ def fee(
     amount = None if fixed is None else Hundredths(_parse("--fixed", fixed, _FIXED_PLACES))
     if rate is not None and rate > _HUNDRED_PERCENT:
         fail("--percent must not exceed 100.")
-    _change(operator, merchant, by, as_json, fee_percent=rate, fee_fixed=amount)
+    _change(ModeOverride(merchant, operator, fee_percent=rate, fee_fixed=amount), by, as_json=as_json)
 
 
 def _parse(option: str, text: str, places: int) -> int:
@@ -97,27 +93,19 @@ def _parse(option: str, text: str, places: int) -> int:
     return parsed
 
 
-def _change(
-    operator: str,
-    merchant_id: MerchantId | None,
-    by: str | None,
-    as_json: bool,
-    active: bool | None = None,
-    fee_percent: int | None = None,
-    fee_fixed: Hundredths | None = None,
-) -> None:
-    """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
+def _change(change: ModeOverride, by: str | None, *, as_json: bool) -> None:
+    """Prints the payment mode as it is from now on."""
+    merchant_id = change.merchant_id
 
-    change = ModeOverride(merchant_id, operator, active, fee_percent, fee_fixed)
-
-    async def work(service: Service) -> tuple[PaymentMode, States]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[PaymentMode, States]:
         if merchant_id is not None:
             await get_merchant(ctx.db, merchant_id)
         try:
             changed = await change_mode(ctx, change, actor(by))
         except UnknownOperator:
-            raise CommandError(f"There is no operator {operator!r}; `guichet mode list` shows the codes.") from None
+            raise CommandError(
+                f"There is no operator {change.operator!r}; `guichet mode list` shows the codes."
+            ) from None
         except ClosedForEverybody as closed:
             raise CommandError(
                 f"{closed} is closed for everybody; open it first with `guichet mode enable {closed}`."

@@ -12,12 +12,12 @@ from guichet.providers.registry import Registry
 from guichet.settings import Settings, SettingsError
 
 
-def load_providers(settings: Settings) -> ProvidersConfig:
+def load_providers(settings: Settings, code: int = 1) -> ProvidersConfig:
     """The providers' file, or what stands in for it; a wrong one ends the command with one sentence."""
     try:
         return live_providers(settings)
     except SettingsError as error:
-        fail(str(error))
+        fail(error, code)
 
 
 def chosen_accounts(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:

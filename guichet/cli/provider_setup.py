@@ -11,12 +11,12 @@ from rich.prompt import Confirm
 from rich.text import Text
 
 from guichet.back_office.aggregated_merchants import AggregationError, NamedMerchant, aggregating, name_merchants
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.errors import CommandError
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.runner import load_settings, run, run_async
+from guichet.context import AppContext
 from guichet.db.references import parse_reference
 from guichet.http_client import HttpClient
 from guichet.printable import printable
@@ -66,8 +66,8 @@ def wave_merchants(
     names = _aggregating(providers, account)
     confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
 
-    async def work(service: Service) -> list[NamedMerchant]:
-        return [merchant for name in names for merchant in await _set_up(service, name, quiet=as_json)]
+    async def work(ctx: AppContext) -> list[NamedMerchant]:
+        return [merchant for name in names for merchant in await _set_up(ctx, name, quiet=as_json)]
 
     merchants = run(work, message=None, providers=providers)
     if as_json:
@@ -87,11 +87,11 @@ def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> lis
     return accounts
 
 
-async def _set_up(service: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
+async def _set_up(ctx: AppContext, account: str, *, quiet: bool) -> list[NamedMerchant]:
     """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
     merchants: list[NamedMerchant] = []
     try:
-        async for row in name_merchants(service.ctx, account):
+        async for row in name_merchants(ctx, account):
             merchants.append(row)
             if not quiet:
                 step(f"{account}: merchant {row.merchant_id}, “{row.name}”, is {row.provider_merchant_id}")

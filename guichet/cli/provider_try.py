@@ -70,7 +70,7 @@ class Trial:
     progress: Callable[[str], None]
     every: float
     wait: float
-    movements: list[Movement] = field(default_factory=list)
+    movements: list[Movement]
     #: What `Accepted.provider_data` held, by our reference; and the pages that were shown.
     _data: dict[str, dict[str, str]] = field(default_factory=dict)
     _shown_urls: set[str] = field(default_factory=set)
@@ -117,13 +117,6 @@ class Trial:
         if refund.state == "failed":
             self.say(f"! The customer still has to get {plain(charge.amount)} {charge.payment.currency} back, by hand.")
         return isinstance(result, Succeeded)
-
-    def open_movements(self) -> list[Movement]:
-        """What may have moved money, and whose end is not known."""
-        return [movement for movement in self.movements if movement.state == "open"]
-
-    def as_rows(self) -> list[dict[str, object]]:
-        return [asdict(movement) for movement in self.movements]
 
     def _start(self, what: str, reference: str, sentence: str) -> Movement:
         movement = Movement(what, reference)
@@ -289,7 +282,7 @@ def _run(
 ) -> None:
     printer = error_console if as_json else console
     status = error_console.status("…")
-    trials: list[Trial] = []
+    movements: list[Movement] = []
 
     def say(text: str) -> None:
         printer.print(text, soft_wrap=True)
@@ -303,9 +296,8 @@ def _run(
             charge_with_code = await _with_code(settings, provider, charge, say)
             if charge_with_code is None:
                 return False
-            trial = Trial(account, provider, SystemClock(), say, show, every, wait)
-            trials.append(trial)
             with status:
+                trial = Trial(account, provider, SystemClock(), say, show, every, wait, movements)
                 return await trial.run(charge_with_code)
 
     try:
@@ -313,17 +305,19 @@ def _run(
     except KeyboardInterrupt:
         code = _INTERRUPTED
     finally:
-        _say_what_is_open(account, trials, say)
+        _say_what_is_open(account, movements, say)
     if as_json:
-        rows = [row for trial in trials for row in trial.as_rows()]
-        print_json({"provider_account": account, "ok": code == 0, "movements": rows})
+        print_json({"provider_account": account, "ok": code == 0, "movements": [asdict(row) for row in movements]})
     elif code == 0:
         say("Done. Callbacks about it are in `guichet incidents` as unmatched, which shows that they arrive.")
     if code:
         raise typer.Exit(code)
 
 
-def _say_what_is_open(account: str, trials: Sequence[Trial], say: Callable[[str], None]) -> None:
-    for movement in [movement for trial in trials for movement in trial.open_movements()]:
+def _say_what_is_open(account: str, movements: Sequence[Movement], say: Callable[[str], None]) -> None:
+    """What may have moved money, and whose end is not known."""
+    for movement in movements:
+        if movement.state != "open":
+            continue
         detail = f", their reference {movement.provider_reference}" if movement.provider_reference else ""
         say(f"! The {movement.what} {movement.reference} is open at {account}{detail}: look it up with the provider.")

@@ -2,18 +2,21 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
-from guichet.bootstrap import Service
+from guichet.back_office.jobs.statement_comparison import fetched_statement
 from guichet.cli.arguments import Json, Since, Until
 from guichet.cli.console import console, error_console, print_json, print_table, with_sentence
 from guichet.cli.errors import fail
+from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
-from guichet.clock import DAY, Instant, iso, later
+from guichet.clock import Instant, iso
+from guichet.context import AppContext
 from guichet.domain.money import plain
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
@@ -31,10 +34,8 @@ from guichet.ledger.provider_statement import (
 )
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, describe, recent_runs
-from guichet.provider_accounts import live_providers
-from guichet.providers.account_review import NoHistory, UnreadableHistory, histories_of
+from guichet.providers.account_review import NoHistory, UnreadableHistory
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import SettingsError
 
 _SENTENCES: Final[dict[StatementFault, str]] = {
     "encoding": "this is not UTF-8. Save it as CSV UTF-8.",
@@ -71,23 +72,15 @@ class Comparison(Record, frozen=True):
             self.differences.append(finding)
 
 
-class CsvReport:
-    """Writes every finding to a CSV file; does nothing without a path."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="") if path else None
-        self._rows = cells.writer(self._file, differences.COLUMNS) if self._file else None
-
-    def __enter__(self) -> "CsvReport":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._file.close()
-
-    def write(self, finding: Finding) -> None:
-        if self._rows is not None:
-            self._rows.writerow(differences.row(finding))
+@contextmanager
+def csv_report(path: Path | None) -> Iterator[Callable[[Finding], object]]:
+    """Writes a finding to a CSV file; does nothing without a path."""
+    if path is None:
+        yield lambda _: None
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = cells.writer(file, differences.COLUMNS)
+        yield lambda finding: rows.writerow(differences.row(finding))
 
 
 def show(comparison: Comparison, *, as_json: bool) -> None:
@@ -130,7 +123,7 @@ def _screen(finding: Finding) -> tuple[object, ...]:
 def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
     """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
-    runs = run(lambda service: recent_runs(service.ctx.db, service.ctx.clock.now()))
+    runs = run(lambda ctx: recent_runs(ctx.db, ctx.clock.now()))
     account_runs = [run for run in runs if accounts is None or run.provider_account in accounts]
     if as_json:
         print_json({"runs": [_described(run) for run in account_runs]})
@@ -167,10 +160,10 @@ def _described(run: Run) -> dict[str, object]:
     }
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet reconcile feexpay november.csv --csv differences.csv`")(reconcile)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet reconcile feexpay november.csv --csv differences.csv`")
 def reconcile(
     provider: Annotated[
         str | None, typer.Argument(metavar="PROVIDER", help="A provider, or the name of one account.")
@@ -210,21 +203,21 @@ def reconcile(
         raise typer.BadParameter("either a file or --fetch is expected.")
     if only is not None and only not in SUBJECT_TYPES:
         raise typer.BadParameter("--only payment or --only refund is expected.")
-    providers = _load_providers()
+    providers = load_providers(load_settings(), code=2)
     accounts = _accounts_of(providers, provider)
     statement_format = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
     file_content = None if statement is None else _read(statement, statement_format)
 
-    async def work(service: Service) -> Comparison:
-        content = file_content or await _fetch(service, accounts, since, until)
+    async def work(ctx: AppContext) -> Comparison:
+        content = file_content or await _fetch(ctx, accounts, since, until)
         start, end = since or content.since, until or content.until
         comparison = Comparison(Counter(), [], content.ignored, start, end)
         kinds = [kind for kind in SUBJECT_TYPES if only in (None, kind)]
-        with CsvReport(out) as report, error_console.status("Comparing…") as status:
+        with csv_report(out) as report, error_console.status("Comparing…") as status:
             progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
-            async for finding in compare(service.ctx.db, content.lines, accounts, start, end, kinds, progress):
+            async for finding in compare(ctx.db, content.lines, accounts, start, end, kinds, progress):
                 comparison.add(finding)
-                report.write(finding)
+                report(finding)
         return comparison
 
     comparison = run(work, message=None, providers=providers)
@@ -233,16 +226,9 @@ def reconcile(
         raise typer.Exit(1)
 
 
-def _load_providers() -> ProvidersConfig:
-    try:
-        return live_providers(load_settings())
-    except SettingsError as error:
-        fail(str(error), code=2)
-
-
 def _names(name: str) -> set[str]:
     """The account of that name, which may have left the providers' file, and the accounts with a provider of it."""
-    accounts = _load_providers().accounts
+    accounts = load_providers(load_settings(), code=2).accounts
     return {name, *(account for account, settings in accounts.items() if settings.provider == name)}
 
 
@@ -280,17 +266,13 @@ def _read(path: Path, statement_format: StatementFormat) -> ProviderStatement:
 
 
 async def _fetch(
-    service: Service, accounts: Sequence[str], since: Instant | None, until: Instant | None
+    ctx: AppContext, accounts: Sequence[str], since: Instant | None, until: Instant | None
 ) -> ProviderStatement:
     if since is None:
         fail("--fetch needs --from: a provider lists a period.", code=2)
-    ctx = service.ctx
-    now = ctx.clock.now()
-    end = min(until or now, later(now, DAY))
     try:
-        lines = await histories_of(ctx.registry, accounts, since, end, ctx.settings.callback_url)
+        return await fetched_statement(ctx, accounts, since, until)
     except NoHistory as error:
         fail(f"{error.provider_account} has no history to fetch: use a file that it exports.", code=2)
     except UnreadableHistory as error:
         fail(f"The history of {error.provider_account} cannot be read: {error.raw}.", code=2)
-    return ProviderStatement(lines, 0, since, end)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from guichet.cli.approvals import Outcome, Override, ask_for_approval, ask_to_settle
+from guichet.cli.approvals import Outcome, Override, ask_for_approval, settlement
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference
 from guichet.domain.approvals import ActRequest
 
@@ -26,7 +26,8 @@ def settle(
     Another person approves it in the console. The provider is asked then: if it explicitly says the contrary, nothing
     happens.
     """
-    ask_to_settle("refund.settle", reference, succeeded, evidence, by, override, as_json)
+    act_request = settlement("refund.settle", reference, evidence, succeeded=succeeded, override=override)
+    ask_for_approval(act_request, by, as_json=as_json)
 
 
 @app.command(

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import typer
 from rich.text import Text
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryOrPayment, Json, OptionalBy
 from guichet.cli.console import console, print_json
 from guichet.cli.deliveries import find_delivery_or_last, print_resent, resend_one
@@ -88,10 +87,10 @@ async def forward(client: HttpClient, url: str, headers: Mapping[str, str], body
     return Forwarded(status, round((time.perf_counter() - began) * 1000), text)
 
 
-def register(app: typer.Typer) -> None:
-    app.command(epilog=f"Example: `guichet replay {EXAMPLE_REFERENCE} --forward-to http://localhost:3000/hook`")(replay)
+app = typer.Typer()
 
 
+@app.command(epilog=f"Example: `guichet replay {EXAMPLE_REFERENCE} --forward-to http://localhost:3000/hook`")
 def replay(
     reference: DeliveryOrPayment,
     forward_to: ForwardTo = None,
@@ -101,8 +100,7 @@ def replay(
     """Send a webhook of the test environment again: to its address, by the worker, or with `--forward-to` to your own
     server at once, which changes nothing in the log. Id and body stay, the signature is new."""
 
-    async def work(service: Service) -> Delivery | Forwarded:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> Delivery | Forwarded:
         delivery = await find_delivery_or_last(ctx.db, reference)
         if delivery.env != "test":
             raise CommandError("This is a live webhook: `guichet delivery resend` sends those again.")

@@ -6,13 +6,15 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
-from guichet.bootstrap import Service, ensure_schema, service
+from guichet.bootstrap import ensure_schema, service
 from guichet.cli.errors import CommandError, fail
+from guichet.context import AppContext
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DiskFull, NoPrimary, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.refusals import Refusal
 from guichet.logs import configure_logs, log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.private_files import tighten
@@ -37,7 +39,7 @@ def load_settings() -> Settings:
 
 
 def run(
-    work: Callable[[Service], Awaitable[T]],
+    work: Callable[[AppContext], Awaitable[T]],
     message: str | None = "Waiting for the database…",
     providers: ProvidersConfig = NO_PROVIDERS,
     *,
@@ -61,7 +63,7 @@ def run(
     async def main() -> T:
         await ensure_schema(settings, create=create)
         async with service(settings, providers=providers) as opened:
-            return await work(opened)
+            return await work(opened.ctx)
 
     with error_console.status(message) if message else nullcontext():
         return run_async(main())
@@ -105,14 +107,10 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
 
 
 async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
-    """Raises CommandError if there is no such merchant."""
+    """Raises ActRefused if there is no such merchant."""
     from guichet.merchants import repository as merchants  # noqa: PLC0415 - a server does not wait for it
 
-    return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
-
-
-def existing(row: T | None, noun: str, row_id: int) -> T:
-    """`row` itself; raises CommandError if it is None."""
-    if row is None:
-        raise CommandError(f"There is no {noun} with the id {row_id}.")
-    return row
+    merchant = await merchants.get(db, merchant_id)
+    if merchant is None:
+        raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
+    return merchant

@@ -2,9 +2,7 @@
 
 from typing import Annotated
 
-import typer
-
-from guichet.cli.arguments import MerchantIdValue, row_id
+from guichet.cli.arguments import MerchantIdValue, merchant_option
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant
 from guichet.context import AppContext
@@ -12,12 +10,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet_demo.merchant import demo_merchant
 
-OfMerchant = Annotated[
-    MerchantIdValue | None,
-    typer.Option(
-        "--merchant", parser=row_id, metavar="MERCHANT_ID", help="In development by default the demo merchant."
-    ),
-]
+OfMerchant = Annotated[MerchantIdValue | None, merchant_option("In development by default the demo merchant.")]
 
 
 async def chosen_merchant(ctx: AppContext, merchant_id: int | None) -> Merchant:

@@ -6,21 +6,19 @@ from typing import Final
 import typer
 from cryptography.fernet import Fernet
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.errors import fail
 from guichet.cli.runner import run
+from guichet.context import AppContext
 from guichet.db.encrypted_columns import EncryptedText, encrypted_texts, replace
 from guichet.db.engine import Database
 from guichet.merchants.vault import UnreadableSecret, Vault
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `GUICHET_SECRET_KEYS=$(guichet secret-key) guichet serve`")(secret_key)
-    app.command(epilog="Example: `guichet rotate-secrets --json`")(rotate_secrets)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `GUICHET_SECRET_KEYS=$(guichet secret-key) guichet serve`")
 def secret_key(as_json: Json = False) -> None:
     """Print a new encryption key for GUICHET_SECRET_KEYS. It is stored nowhere: keep it with your backups."""
     key = Fernet.generate_key().decode()
@@ -69,6 +67,7 @@ class _Rotation:
             self.unchanged += 1
 
 
+@app.command(epilog="Example: `guichet rotate-secrets --json`")
 def rotate_secrets(as_json: Json = False) -> None:
     """Encrypt everything that is kept encrypted with the first key of GUICHET_SECRET_KEYS; the older keys can then go:
     webhook secrets, seeds of one-time codes, merchants' documents, files of exports, mails that wait, staff jobs.
@@ -84,8 +83,8 @@ def rotate_secrets(as_json: Json = False) -> None:
         fail(f"No key of GUICHET_SECRET_KEYS reads the secrets of {', '.join(tally.words)}: put the missing key back.")
 
 
-async def _rotate(service: Service) -> _Rotation:
+async def _rotate(ctx: AppContext) -> _Rotation:
     tally = _Rotation()
-    async for text in encrypted_texts(service.ctx.db):
-        await tally.renew(service.ctx.db, service.ctx.vault, text)
+    async for text in encrypted_texts(ctx.db):
+        await tally.renew(ctx.db, ctx.vault, text)
     return tally

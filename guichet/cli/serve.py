@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import database, ensure_schema
+from guichet.bootstrap import ensure_schema, open_database
 from guichet.cli.errors import fail
 from guichet.cli.process import Grace, begin_process, check_files
 from guichet.cli.runner import load_settings, run_async
@@ -18,11 +18,10 @@ from guichet.server.processes import STOP_TIMEOUT, supervise
 from guichet.settings import Settings, with_development_key
 from guichet.webhooks.lease_release import release_webhooks
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")(serve)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
@@ -67,18 +66,10 @@ def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments
         await ensure_schema(settings, create=True)
         with lock_database(settings) as is_alone, listen.open() as listener:
             if is_alone:
-                await _release_webhooks(settings)
+                async with open_database(settings) as db:
+                    await release_webhooks(db, SystemClock().now())
             with_development_key(settings)  # Two processes would both make one.
             timeout = STOP_TIMEOUT - GRACE + options.grace + options.drain
             await supervise(listener, workers, ["serve", *arguments, *options.arguments], timeout)
 
     run_async(main())
-
-
-async def _release_webhooks(settings: Settings) -> None:
-    db = database(settings)
-    await db.open()
-    try:
-        await release_webhooks(db, SystemClock().now())
-    finally:
-        await db.close()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, aclosing, asynccontextmanager, nu
 from dataclasses import replace
 from functools import partial
 from socket import socket
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import field
 
@@ -19,7 +19,6 @@ from guichet.db.sqlite.lock import join_service, lock_database
 from guichet.domain.records import Record
 from guichet.payments.initiation import finish_slow_initiations
 from guichet.provider_accounts import live_providers
-from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.background_writers import writing_attempts, writing_request_log
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
@@ -68,59 +67,52 @@ class Listen(Record, frozen=True):
         return ConnectionShare(self.inherited[1], self.number) if self.inherited else None
 
 
+class Demonstration(NamedTuple):
+    """How its people sign in, and what is done once the service is open, before the first request."""
+
+    access: "WithoutPassword"
+    welcome: Callable[[AppContext], Awaitable[None]]
+
+
 def serve_process(
     settings: Settings,
     listen: Listen,
     *,
     with_worker: bool,
-    on_ready: Callable[[Service], Awaitable[None]] | None = None,
-    migrate_first: bool = False,
-    demo: "WithoutPassword | None" = None,
+    demo: Demonstration | None = None,
 ) -> None:
-    """Serves in this process until it receives a signal to stop.
-
-    `on_ready` runs once the service is open, before the first request. `migrate_first`: brings the schema up to date,
-    on PostgreSQL too. `demo`: how the people of a demonstration sign in.
-    """
+    """Serves in this process until it receives a signal to stop. For a demonstration it brings the schema up to date
+    first, on PostgreSQL too."""
     begin_process(settings)
 
     async def main() -> None:
         await check_files(settings, listen.options.tls)
         is_child = listen.inherited is not None
-        if not (is_child or migrate_first):  # What is refused creates nothing, not even a lock.
+        if not (is_child or demo):  # What is refused creates nothing, not even a lock.
             await needs_upgrade(settings, create=True)
         with join_service(settings) if is_child else lock_database(settings) as is_alone:
             # Before it listens: without a database, nobody would answer what is connected meanwhile.
-            await _prepare_schema(settings, migrate_first=migrate_first)
+            await _prepare_schema(settings, migrate_first=demo is not None)
             with listen.open() as listener:
                 public = _with_public_url(settings, url_of(listener, listen.options.scheme))
-                providers = live_providers(public)
-                async with service(public, providers=providers) as opened:
+                async with service(public, providers=live_providers(public)) as opened:
                     if is_alone:
                         await release_webhooks(opened.ctx.db, opened.ctx.clock.now())
-                    await _serve_until_stopped(
-                        opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready, demo=demo
-                    )
+                    await _serve_until_stopped(opened, listen, listener, with_worker=with_worker, demo=demo)
 
     run_process(main())
 
 
 async def _serve_until_stopped(
-    opened: Service,
-    providers: ProvidersConfig,
-    listen: Listen,
-    listener: socket,
-    *,
-    with_worker: bool,
-    on_ready: Callable[[Service], Awaitable[None]] | None,
-    demo: "WithoutPassword | None",
+    opened: Service, listen: Listen, listener: socket, *, with_worker: bool, demo: Demonstration | None
 ) -> None:
     ctx = opened.ctx
     worker = DeferredWorker(WORKER_MODULES, opened.worker) if with_worker else None
-    simulated = mounted_simulator(ctx.settings, ctx.clock, providers)
+    simulated = mounted_simulator(ctx.settings, ctx.clock, ctx.providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
-    server = Server(application(opened, worker, simulated, demo), stop_jobs, listen.options, listen.share, limits)
+    app = application(opened, worker, simulated, demo and demo.access)
+    server = Server(app, stop_jobs, listen.options, listen.share, limits)
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)
@@ -133,8 +125,8 @@ async def _serve_until_stopped(
         _beside(server, _warm_up(server, opened, worker, simulated)),
     ):
         start_listening(listener)
-        if on_ready:
-            await on_ready(opened)
+        if demo:
+            await demo.welcome(ctx)
         complete_start(ctx.settings)
         await server.serve([listener])
 

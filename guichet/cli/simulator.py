@@ -15,11 +15,10 @@ from guichet.server.listener import bind_socket, start_listening
 from guichet.server.processes import on_stop
 from guichet.simulated_providers import simulator as create_simulator
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet simulator --port 8900`")(simulator)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet simulator --port 8900`")
 def simulator(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8900,

@@ -4,13 +4,13 @@ from typing import Annotated, Final
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, actor
 from guichet.cli.arguments import Reference as MovementReference
 from guichet.cli.console import show_facts, show_rows
 from guichet.cli.runner import run
 from guichet.clock import SystemClock
+from guichet.context import AppContext
 from guichet.db.references import new_reference
 from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import FactName
@@ -54,7 +54,7 @@ _POSITION_COLUMNS: Final = {
 @app.command(epilog="Example: `guichet treasury show`")
 def show(as_json: Json = False) -> None:
     """Show where our money is, by provider wallet and bank, and whose it is: merchants', held, ours."""
-    rows = [row for position in run(lambda service: positions(service.ctx.db)) for row in _rows(position)]
+    rows = [row for position in run(lambda ctx: positions(ctx.db)) for row in _rows(position)]
     show_rows("positions", rows, _POSITION_COLUMNS, as_json=as_json)
 
 
@@ -74,8 +74,8 @@ def _rows(position: Position) -> list[dict[str, object]]:
 def differences(as_json: Json = False) -> None:
     """Show what each place was last said to hold, what the ledger says, and what differs beyond what is in flight."""
 
-    async def work(service: Service) -> list[Reading]:
-        return await readings.latest(service.ctx.db, service.ctx.clock.now())
+    async def work(ctx: AppContext) -> list[Reading]:
+        return await readings.latest(ctx.db, ctx.clock.now())
 
     amounts = ("stated", "ledger", "difference")
     rows = [
@@ -88,7 +88,7 @@ def differences(as_json: Json = False) -> None:
 @app.command("list", epilog="Example: `guichet treasury list`")
 def list_latest(as_json: Json = False) -> None:
     """Show the latest 200 recorded movements, newest first."""
-    rows = [_described(movement) for movement in run(lambda service: repository.latest(service.ctx.db))]
+    rows = [_described(movement) for movement in run(lambda ctx: repository.latest(ctx.db))]
     show_rows("movements", rows, _COLUMNS, as_json=as_json)
 
 
@@ -149,7 +149,7 @@ def cancel(reference: MovementReference, evidence: Evidence, by: By, as_json: Js
 
 
 def _end(reference: str, status: MovementStatus, evidence: str, by: str, *, as_json: bool) -> None:
-    ended = run(lambda service: movements.end(service.ctx, reference, status, actor(by), evidence))
+    ended = run(lambda ctx: movements.end(ctx, reference, status, actor(by), evidence))
     show_facts(_described(ended), as_json=as_json)
 
 

@@ -4,12 +4,12 @@ from typing import Annotated, Final, get_args
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
+from guichet.context import AppContext
 from guichet.domain.errors import GuichetError
 from guichet.domain.events import EventName
 from guichet.domain.ids import MerchantId
@@ -18,11 +18,10 @@ from guichet.sandbox.events import cause
 
 _MOST: Final = 1000
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet trigger payment.succeeded --count 50`")(trigger)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet trigger payment.succeeded --count 50`")
 def trigger(
     event: Annotated[EventName, typer.Argument(metavar="EVENT", help=f"One of {', '.join(get_args(EventName))}.")],
     count: Annotated[int, typer.Option(help="How many times.", min=1, max=_MOST)] = 1,
@@ -35,8 +34,7 @@ def trigger(
     from another is told after it.
     """
 
-    async def work(service: Service) -> tuple[MerchantId, list[str], str | None]:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> tuple[MerchantId, list[str], str | None]:
         of = await chosen_merchant(ctx, merchant)
         try:
             references = [await cause(ctx, of, event) for _ in range(count)]

@@ -1,5 +1,7 @@
 """`guichet user …`: the people who use the console (docs/security.md)."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Final, get_args
 
 import typer
@@ -8,12 +10,12 @@ from msgspec import structs
 from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner, OnBothSides
 from guichet.accounts.invitations import Invitation, InvitationRefused, Invited, invite, withdraw
-from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, OptionalBy, actor, email_address, parser, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, email_address, merchant_option, parser
 from guichet.cli.console import console, print_json, print_table, show_done
-from guichet.cli.errors import CommandError
+from guichet.cli.errors import CommandError, fail
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant
+from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction
 from guichet.domain.accounts import Language, User, normal_name
 from guichet.domain.ids import MerchantId
@@ -28,9 +30,7 @@ _ROLES: Final = f"With `--merchant`: {', '.join(MERCHANT_ROLES)}. With `--staff`
 
 _name = parser(normal_name, "1 to 100 printable characters without a web or mail address are expected.")
 Email = Annotated[str, typer.Argument(parser=email_address, metavar="EMAIL", help="The person's e-mail address.")]
-OfMerchant = Annotated[
-    int | None, typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="The merchant whose team it is.")
-]
+OfMerchant = Annotated[MerchantIdValue | None, merchant_option("The merchant whose team it is.")]
 OfStaff = Annotated[bool, typer.Option("--staff", help="The staff of the service.")]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help=_ROLES)]
 
@@ -52,25 +52,20 @@ def invite_user(
     """
     chosen = _checked_role(role, merchant, staff=staff)
 
-    async def work(service: Service) -> tuple[Invited, str | None]:
-        ctx = service.ctx
-        team_merchant = None if merchant is None else await get_merchant(ctx.db, MerchantId(merchant))
+    async def work(ctx: AppContext) -> tuple[Invited, str | None]:
+        team_merchant = None if merchant is None else await get_merchant(ctx.db, merchant)
         invitation = Invitation(email, name, language, chosen, team_merchant)
         console_url = f"{ctx.settings.public_url}/console"
-        try:
-            async with ctx.db.transaction() as tx:
-                outbox, who, now = Outbox(ctx.vault), actor(by), ctx.clock.now()
-                if team_merchant is not None:
-                    await people.tell_owners(tx, outbox, team_merchant, email, chosen, who, now)  # type: ignore[arg-type]
-                invited = await invite(tx, outbox, invitation, who, console_url, now)
-        except InvitationRefused as error:
-            raise CommandError(str(error)) from None
-        except LastOwner:
-            raise CommandError(f"{email} is the last active admin: give that role to somebody else first.") from None
+        async with ctx.db.transaction() as tx:
+            outbox, who, now = Outbox(ctx.vault), actor(by), ctx.clock.now()
+            if team_merchant is not None:
+                await people.tell_owners(tx, outbox, team_merchant, email, chosen, who, now)  # type: ignore[arg-type]
+            invited = await invite(tx, outbox, invitation, who, console_url, now)
         mailed = ctx.settings.smtp_url is not None or invited.secret is None
         return invited, None if mailed else f"{console_url}/invitation/{invited.secret}"
 
-    invited, link = run(work)
+    with _refusals_said(email):
+        invited, link = run(work)
     user = invited.user
     if as_json:
         print_json({**_described(user), "link": link})
@@ -87,13 +82,13 @@ def invite_user(
 def list_users(merchant: OfMerchant = None, as_json: Json = False) -> None:
     """List a merchant's team; without `--merchant`, the staff."""
 
-    async def work(service: Service) -> list[tuple[str, User]]:
-        db = service.ctx.db
+    async def work(ctx: AppContext) -> list[tuple[str, User]]:
+        db = ctx.db
         if merchant is None:
             return [(user.staff_role or "", user) for user in await users.staff_in(db)]
-        await get_merchant(db, MerchantId(merchant))
-        team: list[tuple[str, User]] = [*await users.team(db, MerchantId(merchant))]
-        offers = await mail_links.open_offers(db, MerchantId(merchant), service.ctx.clock.now())
+        await get_merchant(db, merchant)
+        team: list[tuple[str, User]] = [*await users.team(db, merchant)]
+        offers = await mail_links.open_offers(db, merchant, ctx.clock.now())
         # Of this team, somebody who has not accepted is no active member.
         return [*team, *((offer.role, structs.replace(offer.user, status="invited")) for offer in offers)]
 
@@ -122,31 +117,25 @@ def change_role(
     chosen = None if role == "none" else _checked_role(role, merchant, staff=staff)
     _checked_place(merchant, staff=staff)
 
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         now = ctx.clock.now()
-        try:
-            async with ctx.db.transaction() as tx:
-                user = await _locked(tx, email)
-                if merchant is None:
-                    await people.set_staff_role(tx, Outbox(ctx.vault), user, chosen, actor(by), now)  # type: ignore[arg-type]
-                else:
-                    if chosen is None and await _withdrawn(tx, user, MerchantId(merchant), by, now):
-                        return user
-                    if await users.membership(tx, user.id, MerchantId(merchant)) is None:
-                        raise CommandError(f"{email} is not in the team of merchant {merchant}: invite them.")
-                    if chosen is not None:
-                        place = await get_merchant(tx, MerchantId(merchant))
-                        await people.tell_owners(tx, Outbox(ctx.vault), place, email, chosen, actor(by), now)  # type: ignore[arg-type]
-                    await people.set_merchant_role(tx, user, MerchantId(merchant), chosen, actor(by), now)  # type: ignore[arg-type]
-        except LastOwner:
-            last = "owner of this merchant" if merchant is not None else "active admin"
-            raise CommandError(f"{email} is the last {last}: give that role to somebody else first.") from None
-        except OnBothSides:
-            raise CommandError(f"{email} is in a merchant's team: staff need an address of their own.") from None
-        return user
+        async with ctx.db.transaction() as tx:
+            user = await _locked(tx, email)
+            if merchant is None:
+                await people.set_staff_role(tx, Outbox(ctx.vault), user, chosen, actor(by), now)  # type: ignore[arg-type]
+                return user
+            if chosen is None and await _withdrawn(tx, user, merchant, by, now):
+                return user
+            if await users.membership(tx, user.id, merchant) is None:
+                raise CommandError(f"{email} is not in the team of merchant {merchant}: invite them.")
+            if chosen is not None:
+                place = await get_merchant(tx, merchant)
+                await people.tell_owners(tx, Outbox(ctx.vault), place, email, chosen, actor(by), now)  # type: ignore[arg-type]
+            await people.set_merchant_role(tx, user, merchant, chosen, actor(by), now)  # type: ignore[arg-type]
+            return user
 
-    user = run(work)
+    with _refusals_said(email, "active admin" if merchant is None else "owner of this merchant"):
+        user = run(work)
     place = "the staff" if merchant is None else f"merchant {merchant}"
     sentence = f"{user.email} is {'no longer with' if chosen is None else f'{chosen} of'} {place}."
     show_done({"email": user.email, "merchant_id": merchant, "role": chosen}, sentence, as_json=as_json)
@@ -168,8 +157,7 @@ def enable(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
 def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> None:
     """Remove the second factors of a person who lost theirs. Make sure first that it is them; a mail tells them."""
 
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         async with ctx.db.transaction() as tx:
             user = await _existing(tx, email)
             address = f"{ctx.settings.public_url}/console/password"
@@ -182,21 +170,28 @@ def reset_factor(email: Email, by: OptionalBy = None, as_json: Json = False) -> 
 
 
 def _set_status(email: str, by: str | None, *, enabled: bool, as_json: bool) -> None:
-    async def work(service: Service) -> User:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> User:
         async with ctx.db.transaction() as tx:
             user = await _locked(tx, email)
-            if enabled:
-                return await people.enable(tx, Outbox(ctx.vault), user, actor(by), ctx.clock.now())
-            try:
-                return await people.disable(tx, Outbox(ctx.vault), user, actor(by), ctx.clock.now())
-            except LastOwner:
-                raise CommandError(
-                    f"{email} is the last active admin: give that role to somebody else first."
-                ) from None
+            change = people.enable if enabled else people.disable
+            return await change(tx, Outbox(ctx.vault), user, actor(by), ctx.clock.now())
 
-    user = run(work)
+    with _refusals_said(email):
+        user = run(work)
     show_done(_described(user), f"The account of {user.email} is {user.status}.", as_json=as_json)
+
+
+@contextmanager
+def _refusals_said(email: str, last: str = "active admin") -> Iterator[None]:
+    """A refusal ends the command with one sentence. `last`: of whom one must be left."""
+    try:
+        yield
+    except InvitationRefused as error:
+        fail(error)
+    except LastOwner:
+        fail(f"{email} is the last {last}: give that role to somebody else first.")
+    except OnBothSides:
+        fail(f"{email} is in a merchant's team: staff need an address of their own.")
 
 
 async def _existing(db: Reader, email: str) -> User:

@@ -1,16 +1,17 @@
 """`guichet ledger statement`: a wallet's movements on screen, as CSV for an accountant, as JSON for a program."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import typer
 
-from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantId, Since, Until
 from guichet.cli.console import console, json_text, print_table
 from guichet.cli.errors import CommandError
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
+from guichet.context import AppContext
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, number, plain
 from guichet.domain.records import iso_or_none
@@ -51,8 +52,7 @@ def print_statement(
     if as_csv and as_json:
         raise typer.BadParameter("--csv and --json exclude each other.")
 
-    async def work(service: Service) -> None:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> None:
         await get_merchant(ctx.db, merchant_id)
         now = ctx.clock.now()
         upto = now if until is None else until
@@ -70,20 +70,8 @@ async def _csv(statement: Statement) -> None:
     opening = await statement.opening()
     rows.writerow(_line(statement.since, "Solde à l'ouverture", balance=opening))
     async for movement in statement.movements():
-        debit, credit = _sides(movement)
-        rows.writerow(
-            (
-                cells.moment(movement.at),
-                _kind(movement)[1],
-                movement.payment_reference,
-                movement.refund_reference,
-                cells.text(movement.external_id),
-                cells.amount(debit) if debit else "",
-                cells.amount(credit) if credit else "",
-                cells.amount(movement.balance),
-                movement.posting_id,
-            )
-        )
+        order = cells.text(movement.external_id)
+        rows.writerow((*_cells(movement, order, cells.amount, french=True), movement.posting_id))
     totals = statement.totals
     rows.writerow(_line(statement.until, "Solde à la clôture", totals.debits, totals.credits, statement.closing))
     rows.writerow(_line(None, "Total des encaissements", credit=totals.collections))
@@ -118,14 +106,8 @@ async def _screen(statement: Statement) -> None:
 
 def _print_page(page: list[Movement]) -> None:
     columns = ("Date", "Movement", "Payment", "Refund", "Order", "Debit", "Credit", "Balance")
-    rows = []
-    for movement in page:
-        debit, credit = _sides(movement)
-        amounts = (plain(debit) if debit else "", plain(credit) if credit else "", plain(movement.balance))
-        references = (movement.payment_reference, movement.refund_reference, movement.external_id)
-        rows.append((cells.moment(movement.at), _kind(movement)[0], *references, *amounts))
-    if rows:
-        print_table(columns, rows)
+    if page:
+        print_table(columns, [_cells(movement, movement.external_id, plain, french=False) for movement in page])
 
 
 async def _json(statement: Statement) -> None:
@@ -159,14 +141,21 @@ async def _json(statement: Statement) -> None:
     sys.stdout.write("]," + json_text(end)[1:] + "\n")
 
 
-def _kind(movement: Movement) -> tuple[str, str]:
-    """Its name on screen and in French; an unknown cause is shown as it is stored."""
-    return MOVEMENT_NAMES.get(movement.cause, (movement.cause, movement.cause))
-
-
-def _sides(movement: Movement) -> tuple[int, int]:
-    """(debit, credit); one of them is zero."""
-    return max(0, -movement.amount), max(0, movement.amount)
+def _cells(
+    movement: Movement, order: str | None, written: Callable[[int], str], *, french: bool
+) -> tuple[str | None, ...]:
+    """Up to the balance. An unknown cause is shown as it is stored."""
+    on_screen, in_french = MOVEMENT_NAMES.get(movement.cause, (movement.cause, movement.cause))
+    amount = written(abs(movement.amount))
+    sides = (amount, "") if movement.amount < 0 else ("", amount)
+    references = (movement.payment_reference, movement.refund_reference, order)
+    return (
+        cells.moment(movement.at),
+        in_french if french else on_screen,
+        *references,
+        *sides,
+        written(movement.balance),
+    )
 
 
 def _on(instant: Instant | None) -> str:

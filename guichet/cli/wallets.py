@@ -7,12 +7,12 @@ import typer
 
 from guichet.back_office import merchants
 from guichet.back_office.money_acts import wallet_subject
-from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval
 from guichet.cli.arguments import Json, MerchantId, OptionalBy, OptionalEvidence, WalletStatusValue, actor
 from guichet.cli.console import print_json, print_table, show_done
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
+from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.approvals import ActRequest
 from guichet.domain.money import Currency, plain
@@ -35,9 +35,9 @@ def _status(text: str) -> WalletStatus:
 def show(merchant_id: MerchantId, as_json: Json = False) -> None:
     """Show a merchant's wallets, in both environments."""
 
-    async def work(service: Service) -> list[Wallet]:
-        await get_merchant(service.ctx.db, merchant_id)
-        return await wallets.wallets_of(service.ctx.db, merchant_id)
+    async def work(ctx: AppContext) -> list[Wallet]:
+        await get_merchant(ctx.db, merchant_id)
+        return await wallets.wallets_of(ctx.db, merchant_id)
 
     rows = run(work)
     if as_json:
@@ -67,8 +67,7 @@ def status(
         ask_for_approval(act_request, by, as_json=as_json)
         return
 
-    async def work(service: Service) -> Wallet:
-        ctx = service.ctx
+    async def work(ctx: AppContext) -> Wallet:
         await get_merchant(ctx.db, merchant_id)
         await merchants.change_status(ctx.db, ctx.clock, merchant_id, currency, new_status, actor(by), evidence or "")
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency))

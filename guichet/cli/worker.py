@@ -18,11 +18,10 @@ from guichet.server.processes import on_stop
 from guichet.webhooks.lease_release import release_webhooks
 from guichet.worker.wakeups import wakeups
 
-
-def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet worker --grace 11`")(worker)
+app = typer.Typer()
 
 
+@app.command(epilog="Example: `guichet worker --grace 11`")
 def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
     # Past PgBouncer where it can: an older PgBouncer has each claim planned again, which takes the primary longer than

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.db.engine import require
-from guichet.db.lists.pages import key_of
+from guichet.db.lists.pages import PageBounds, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import InvalidRequest, NotFound
@@ -100,9 +100,8 @@ async def _read(request: MerchantRequest, query: DeliveriesQuery) -> tuple[ListP
             return ListPage(rows, has_newer=False, has_older=False), len(rows)
         filters = structs.replace(filters, payment_id=payment.id)
     cursor = query.cursor
-    rows, total = await delivery_log.page(
-        request.db, *request.scope, _PAGE + 1, 0, filters, after=cursor.key, oldest_first=cursor.is_newer
-    )
+    bounds = PageBounds(_PAGE + 1, after=cursor.key, oldest_first=cursor.is_newer)
+    rows, total = await delivery_log.page(request.db, *request.scope, bounds, filters)
     return ListPage.cut(rows[::-1] if cursor.is_newer else rows, _PAGE, cursor), total
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 from starlette.responses import Response
 
 from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.db.lists.pages import PageBounds
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
@@ -51,7 +52,7 @@ class EndpointView(View, frozen=True):
 async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
     query, form_values = EndpointQuery.read(request.query), request.form_values
     endpoint = await merchants.endpoint(request.db, *request.scope)
-    _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
+    _, failed = await delivery_log.page(request.db, *request.scope, PageBounds(1), DeliveryFilter("failed"))
     view = EndpointView(
         url=endpoint.url,
         url_value=form_values["url"].strip() if fault and "url" in form_values else endpoint.url,

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Executable, bindparam, func, literal_colum
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.lists.pages import PageBounds
 from guichet.db.sql_functions import equal, new_row, upsert, values_of
 from guichet.db.tables import disputes
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus, ToldStatus
@@ -91,23 +92,16 @@ async def page(
     merchant_id: MerchantId,
     env: Environment,
     filters: DisputeFilter,
-    limit: int,
-    offset: int,
-    *,
-    after: Dispute | None = None,
-    oldest_first: bool = False,
+    bounds: PageBounds,
 ) -> tuple[list[Dispute], int]:
-    """One page of those that the merchant is told, newest first unless `oldest_first`, and the exact total. Reads an
-    index range of this merchant's disputes, which are few.
-
-    `after`: the dispute just before the page.
-    """
+    """One page of those that the merchant is told, and the exact total. Reads an index range of this merchant's
+    disputes, which are few."""
     conditions = {name: value for name, value in msgspec.structs.asdict(filters).items() if value is not None}
     params = {"merchant_id": merchant_id, "env": env, **conditions}
     total: int = (await db.scan(_count(frozenset(conditions)), **params))[0][0]
-    bounds = {} if after is None else {"after_at": after.opened_at, "after_id": after.id}
-    statement = _page(frozenset(conditions), bool(bounds), oldest_first)
-    rows = await db.scan(statement, **params, **bounds, most=limit, skipped=offset)
+    after = {} if bounds.after is None else {"after_at": bounds.after.created_at, "after_id": bounds.after.id}
+    statement = _page(frozenset(conditions), bool(after), bounds.oldest_first)
+    rows = await db.scan(statement, **params, **after, most=bounds.size, skipped=bounds.offset)
     return [Dispute(*row) for row in rows], total
 
 

@@ -66,9 +66,9 @@ class ModeOverride(Record, frozen=True):
 
     merchant_id: MerchantId | None
     operator: str
-    active: bool | None
-    fee_percent: int | None
-    fee_fixed: Hundredths | None
+    active: bool | None = None
+    fee_percent: int | None = None
+    fee_fixed: Hundredths | None = None
 
 
 #: Fields that a mode requires, each with the sentence for the mode's name.

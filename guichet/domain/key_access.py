@@ -16,8 +16,6 @@ KeyScope = Literal["payments:read", "payments:write", "refunds", "links", "webho
 KEY_SCOPES: Final[tuple[KeyScope, ...]] = get_args(KeyScope)
 
 FULL_ACCESS: Final = -1
-#: What a route demands that no scope gives: only a full key has this bit.
-FULL_KEY_ONLY: Final = 1 << 30
 _BITS: Final[dict[KeyScope, int]] = {scope: 1 << place for place, scope in enumerate(KEY_SCOPES)}
 
 Network = IPv4Network | IPv6Network

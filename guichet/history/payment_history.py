@@ -8,6 +8,7 @@ from typing import Final
 from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import Entry
 from guichet.db.engine import Database
+from guichet.db.lists.pages import PageBounds
 from guichet.disputes import repository as dispute_repository
 from guichet.domain.disputes import Dispute
 from guichet.domain.events import Delivery
@@ -56,9 +57,8 @@ class PaymentHistory(Record, frozen=True):
 async def read_history(db: Database, payment: Payment) -> PaymentHistory:
     """The caller has checked that the reader may see the payment."""
     refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
-    deliveries, _ = await delivery_log.page(
-        db, payment.merchant_id, payment.env, _MOST_DELIVERIES, 0, DeliveryFilter(payment_id=payment.id)
-    )
+    bounds, filters = PageBounds(_MOST_DELIVERIES), DeliveryFilter(payment_id=payment.id)
+    deliveries, _ = await delivery_log.page(db, payment.merchant_id, payment.env, bounds, filters)
     return PaymentHistory(
         payment=payment,
         of_payment=await _history_of(db, payment),

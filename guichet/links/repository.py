@@ -16,6 +16,7 @@ from sqlalchemy import BigInteger, Executable, Integer, bindparam, case, func, o
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.lists.pages import PageBounds
 from guichet.db.sql_functions import equal, new_row, upsert, values_of
 from guichet.db.tables import payment_links, payments
 from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, PLAIN_LINKS, TEST_EXTERNAL_ID
@@ -156,23 +157,16 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    limit: int,
-    offset: int,
-    *,
-    after: LinkId | None = None,
-    oldest_first: bool = False,
+    bounds: PageBounds,
 ) -> tuple[list[PaymentLink], int]:
-    """One page, newest first unless `oldest_first`, and the exact total. Reads an index range of this merchant's links
-    in one environment.
-
-    `after`: the link just before the page.
-    """
+    """One page and the exact total. Reads an index range of this merchant's links in one environment."""
     scope = {"merchant_id": merchant_id, "test": env == "test"}
     total: int = (await db.scan(_COUNT, **scope))[0][0]
-    if offset >= total:
+    if bounds.offset >= total:
         return [], total
-    bound = {} if after is None else {"after": after}
-    rows = await db.scan(_page(bool(bound), oldest_first), **scope, most=limit, skipped=offset, **bound)
+    after = {} if bounds.after is None else {"after": bounds.after.id}
+    statement = _page(bool(after), bounds.oldest_first)
+    rows = await db.scan(statement, **scope, most=bounds.size, skipped=bounds.offset, **after)
     return [PaymentLink(*row) for row in rows], total
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import json_numbers, params
+from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -30,7 +30,7 @@ _INSERT_KEY: Final = (
     .returning(*api_keys.c)
 )
 _KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
-_OF_ENV: Final = (api_keys.c.merchant_id == bindparam("merchant_id"), api_keys.c.env == bindparam("environment"))
+_OF_ENV: Final = equal(api_keys, "merchant_id", env="environment")
 _EXPIRING: Final = (
     select(api_keys.c.preview, api_keys.c.name, api_keys.c.expires_at)
     .where(
@@ -40,18 +40,9 @@ _EXPIRING: Final = (
     )
     .order_by(api_keys.c.id)
 )
-_NOT_REVOKED: Final = (
-    select(api_keys)
-    .where(*_OF_ENV, api_keys.c.revoked_at.is_(None))
-    .order_by(api_keys.c.id.desc())
-    .limit(bindparam("most"))
-)
-_REVOKED: Final = (
-    select(api_keys)
-    .where(*_OF_ENV, api_keys.c.revoked_at.is_not(None))
-    .order_by(api_keys.c.id.desc())
-    .limit(bindparam("most"))
-)
+_NEWEST: Final = select(api_keys).where(*_OF_ENV).order_by(api_keys.c.id.desc()).limit(bindparam("most"))
+_NOT_REVOKED: Final = _NEWEST.where(api_keys.c.revoked_at.is_(None))
+_REVOKED: Final = _NEWEST.where(api_keys.c.revoked_at.is_not(None))
 _FIND: Final = select(api_keys).where(*_OF_ENV, api_keys.c.id == bindparam("key_id"))
 _BY_ID: Final = select(api_keys).where(api_keys.c.id == bindparam("key_id"))
 _LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(

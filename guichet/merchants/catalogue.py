@@ -17,12 +17,12 @@ from guichet.domain.ids import MerchantId
 _FIELDS: Final = [
     payment_mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")
 ]
-_FOR_MERCHANT: Final = select(*_FIELDS).where(
+#: Without a merchant, NULL equals nothing: what was changed for everybody is left.
+_OVERRIDES: Final = select(*_FIELDS).where(
     or_(
         payment_mode_overrides.c.merchant_id.is_(None), payment_mode_overrides.c.merchant_id == bindparam("merchant_id")
     )
 )
-_FOR_EVERYBODY: Final = select(*_FIELDS).where(payment_mode_overrides.c.merchant_id.is_(None))
 
 
 def _upsert(*, for_merchant: bool) -> Insert:
@@ -60,8 +60,5 @@ class Catalogues(ReadCache[MerchantId | None, Catalogue]):
         self.base: Final = base
 
     async def _read(self, merchant_id: MerchantId | None) -> Catalogue:
-        if merchant_id is None:
-            rows = await self._db.all(_FOR_EVERYBODY)
-        else:
-            rows = await self._db.all(_FOR_MERCHANT, merchant_id=merchant_id)
+        rows = await self._db.all(_OVERRIDES, merchant_id=merchant_id)
         return self.base.with_overrides(ModeOverride(*row) for row in rows)

@@ -5,82 +5,37 @@ from typing import Final
 
 from sqlalchemy import bindparam, delete, func, insert, select
 
-from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import params
+from guichet.db.sql_functions import equal, new_row, params, values_of
 from guichet.db.tables import merchant_document_chunks, merchant_documents
-from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
+from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId
 from guichet.domain.ids import MerchantId
 
-_INSERT: Final = (
-    insert(merchant_documents)
-    .values(
-        **params("merchant_id", "name", "media_type", "size", "sha256", "uploaded_by"),
-        created_at=bindparam("now"),
-    )
-    .returning(*merchant_documents.c)
-)
-_INSERT_CHUNK: Final = insert(merchant_document_chunks).values(
-    document_id=bindparam("document_id"), number=bindparam("number"), content=bindparam("content")
-)
-_ONE: Final = select(merchant_documents).where(
-    merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant")
-)
+_INSERT: Final = insert(merchant_documents).values(new_row(merchant_documents)).returning(*merchant_documents.c)
+_INSERT_CHUNK: Final = insert(merchant_document_chunks).values(params("document_id", "number", "content"))
+_THIS: Final = equal(merchant_documents, id="document", merchant_id="merchant")
+_OF_MERCHANT: Final = merchant_documents.c.merchant_id == bindparam("merchant")
+_ONE: Final = select(merchant_documents).where(*_THIS)
 _OF: Final = (
-    select(merchant_documents)
-    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
-    .order_by(merchant_documents.c.id.desc())
-    .limit(MAX_DOCUMENTS)
+    select(merchant_documents).where(_OF_MERCHANT).order_by(merchant_documents.c.id.desc()).limit(MAX_DOCUMENTS)
 )
-_COUNT: Final = (
-    select(func.count())
-    .select_from(merchant_documents)
-    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
-)
-_SAME: Final = select(merchant_documents.c.id).where(
-    merchant_documents.c.merchant_id == bindparam("merchant"), merchant_documents.c.sha256 == bindparam("digest")
-)
+_COUNT: Final = select(func.count()).select_from(merchant_documents).where(_OF_MERCHANT)
+_SAME: Final = select(merchant_documents.c.id).where(_OF_MERCHANT, merchant_documents.c.sha256 == bindparam("digest"))
 _CHUNK: Final = select(merchant_document_chunks.c.content).where(
-    merchant_document_chunks.c.document_id == bindparam("document"),
-    merchant_document_chunks.c.number == bindparam("number"),
+    *equal(merchant_document_chunks, document_id="document", number="number")
 )
 _DELETE_CHUNKS: Final = delete(merchant_document_chunks).where(
     merchant_document_chunks.c.document_id == bindparam("document")
 )
-_DELETE: Final = (
-    delete(merchant_documents)
-    .where(merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant"))
-    .returning(*merchant_documents.c)
-)
+_DELETE: Final = delete(merchant_documents).where(*_THIS).returning(*merchant_documents.c)
 
 
-async def add(
-    tx: Transaction,
-    merchant_id: MerchantId,
-    chunks: list[str],
-    *,
-    name: str,
-    media_type: DocumentType,
-    size: int,
-    sha256: str,
-    uploaded_by: str,
-    now: Instant,
-) -> Document:
-    """`chunks`: the encrypted parts of the content, in order."""
-    row = await tx.write(
-        _INSERT,
-        merchant_id=merchant_id,
-        name=name,
-        media_type=media_type,
-        size=size,
-        sha256=sha256,
-        uploaded_by=uploaded_by,
-        now=now,
-    )
-    document = Document(*require(row))
+async def add(tx: Transaction, document: Document, chunks: list[str]) -> Document:
+    """The document with its id, given by the database. `chunks`: the encrypted parts of the content, in order."""
+    added = Document(*require(await tx.write(_INSERT, **values_of(merchant_documents, document))))
     for number, content in enumerate(chunks):
-        await tx.write(_INSERT_CHUNK, document_id=document.id, number=number, content=content)
-    return document
+        await tx.write(_INSERT_CHUNK, document_id=added.id, number=number, content=content)
+    return added
 
 
 async def get(db: Reader, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:

@@ -7,11 +7,12 @@ a repeated request reads what became of that. What created nothing has no row.
 
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, select
+from msgspec import structs
+from sqlalchemy import delete, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Writer
-from guichet.db.sql_functions import new_row, upsert
+from guichet.db.sql_functions import equal, new_row, upsert
 from guichet.db.tables import idempotency_keys
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import MerchantId
@@ -19,12 +20,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
 _rows: Final = idempotency_keys.c
-_THIS: Final = (
-    _rows.merchant_id == bindparam("merchant_id"),
-    _rows.env == bindparam("env"),
-    _rows.route == bindparam("route"),
-    _rows.key == bindparam("key"),
-)
+_THIS: Final = equal(idempotency_keys, "merchant_id", "env", "route", "key")
 #: Inserts nothing and returns no row if the key is taken, so the constraint decides races.
 CLAIM: Final = (
     upsert(idempotency_keys).values(new_row(idempotency_keys)).on_conflict_do_nothing().returning(_rows.resource)
@@ -46,15 +42,7 @@ class IdempotencyKey(Record, frozen=True):
 
     def claiming(self, resource: str, now: Instant) -> dict[str, Any]:
         """The parameters of CLAIM and of RELEASE, which the statement that creates the resource may have too."""
-        return {
-            "merchant_id": self.merchant_id,
-            "env": self.env,
-            "route": self.route,
-            "key": self.key,
-            "digest": self.digest,
-            "resource": resource,
-            "created_at": now,
-        }
+        return {**structs.asdict(self), "resource": resource, "created_at": now}
 
 
 async def claim(tx: Writer, key: IdempotencyKey | None, resource: str, now: Instant) -> bool:

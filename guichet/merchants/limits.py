@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import Reader, Transaction
-from guichet.db.sql_functions import upsert
+from guichet.db.sql_functions import equal, params, upsert
 from guichet.db.tables import daily_totals
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
@@ -24,9 +24,7 @@ from guichet.domain.merchants import Merchant
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment
 
-_insertion = upsert(daily_totals).values(
-    merchant_id=bindparam("merchant_id"), day=bindparam("day"), amount=bindparam("amount")
-)
+_insertion = upsert(daily_totals).values(params("merchant_id", "day", "amount"))
 #: Returns no row when the limit would be exceeded. The caller has made sure that one payment alone does not.
 _ADD: Final = _insertion.on_conflict_do_update(
     index_elements=["merchant_id", "day"],
@@ -35,12 +33,10 @@ _ADD: Final = _insertion.on_conflict_do_update(
 ).returning(daily_totals.c.amount)
 _TAKE: Final = (
     update(daily_totals)
-    .where(daily_totals.c.merchant_id == bindparam("of_merchant"), daily_totals.c.day == bindparam("of_day"))
+    .where(*equal(daily_totals, merchant_id="of_merchant", day="of_day"))
     .values(amount=daily_totals.c.amount - bindparam("given_back"))
 )
-_TOTAL: Final = select(daily_totals.c.amount).where(
-    daily_totals.c.merchant_id == bindparam("merchant_id"), daily_totals.c.day == bindparam("day")
-)
+_TOTAL: Final = select(daily_totals.c.amount).where(*equal(daily_totals, "merchant_id", "day"))
 
 
 class OverMerchantLimit(InvalidRequest):

@@ -6,7 +6,7 @@ from sqlalchemy import bindparam, func, insert, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import equal, params
+from guichet.db.sql_functions import equal, new_row
 from guichet.db.tables import merchant_notes
 from guichet.domain.ids import MerchantId
 from guichet.domain.records import Record
@@ -25,11 +25,7 @@ class Note(Record, frozen=True):
     created_at: Instant
 
 
-_INSERT: Final = (
-    insert(merchant_notes)
-    .values(**params("merchant_id", "author", "text"), created_at=bindparam("now"))
-    .returning(*merchant_notes.c)
-)
+_INSERT: Final = insert(merchant_notes).values(new_row(merchant_notes)).returning(*merchant_notes.c)
 _PAGE: Final = (
     select(merchant_notes)
     .where(merchant_notes.c.merchant_id == bindparam("merchant"), merchant_notes.c.id < bindparam("before"))
@@ -50,7 +46,7 @@ _SAME_SINCE: Final = (
 
 
 async def add(tx: Transaction, merchant_id: MerchantId, author: str, text: str, now: Instant) -> Note:
-    return Note(*require(await tx.write(_INSERT, merchant_id=merchant_id, author=author, text=text, now=now)))
+    return Note(*require(await tx.write(_INSERT, merchant_id=merchant_id, author=author, text=text, created_at=now)))
 
 
 async def page(db: Reader, merchant_id: MerchantId, before: int) -> list[Note]:

@@ -1,6 +1,7 @@
 """The providers' own ids of our merchants, where an account must name the merchant of each payment
 (docs/decisions.md, "Provider merchants")."""
 
+from functools import partial
 from typing import Final
 
 from sqlalchemy import bindparam, select
@@ -44,12 +45,11 @@ class ProviderMerchants:
     """The ids, at most one second old; a missing one is looked for each time, so that a new one works at once."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
-        self._db = db
-        self._cached: ReadCache[tuple[str, MerchantId], str | None] = ReadCache(clock, self._load)
+        self._cached = ReadCache(clock, partial(_id_of, db))
 
     async def id_of(self, account: str, merchant_id: MerchantId) -> str | None:
         return await self._cached.get((account, merchant_id))
 
-    async def _load(self, key: tuple[str, MerchantId]) -> str | None:
-        row = await self._db.one(_ONE, account=key[0], merchant=key[1])
-        return row[0] if row else None
+
+async def _id_of(db: Reader, key: tuple[str, MerchantId]) -> str | None:
+    return await db.one_as(str, _ONE, account=key[0], merchant=key[1])

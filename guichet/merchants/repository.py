@@ -7,12 +7,12 @@ from typing import Final
 from sqlalchemy import bindparam, case, func, insert, select, text, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import equal, json_numbers, params
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus, new_webhook_secret
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE
 from guichet.merchants.vault import Vault
@@ -30,18 +30,12 @@ _ALL: Final = select(merchants).order_by(merchants.c.id)
 _NAMES: Final = select(merchants.c.id, merchants.c.name).where(
     merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
-_CHANGE: Final = update(merchants).where(merchants.c.id == bindparam("merchant")).returning(*merchants.c)
-_SET_STATUS: Final = _CHANGE.values(status=bindparam("new_status"))
-_SET_NAME: Final = _CHANGE.values(name=bindparam("new_name"))
-_SET_TIME_ZONE: Final = _CHANGE.values(time_zone=bindparam("new_zone"))
-_SET_LIMITS: Final = _CHANGE.values(
-    rate_limit=bindparam("new_rate"),
-    payment_limit=bindparam("new_payment_limit"),
-    daily_limit=bindparam("new_daily_limit"),
-)
+_THIS: Final = update(merchants).where(merchants.c.id == bindparam("merchant"))
+_CHANGEABLE: Final = ("name", "status", "time_zone", "rate_limit", "payment_limit", "daily_limit")
+_STORE: Final = _THIS.values({name: bindparam(f"new_{name}") for name in _CHANGEABLE})
 #: In the words of its partial index.
 _HOUSE: Final = select(merchants.c.id).where(text("is_house"))
-_MAKE_HOUSE: Final = _CHANGE.values(is_house=True)
+_MAKE_HOUSE: Final = _THIS.values(is_house=True)
 #: Rows that refer to the merchant can be inserted meanwhile. An act that has the head of the audit log does that, and
 #: whoever locked the merchant waits for that head.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
@@ -59,17 +53,10 @@ _PENDING: Final = (
 )
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
-    merchant_id=bindparam("merchant_id"),
-    env=bindparam("env"),
-    url=None,
-    secret=bindparam("secret"),
-    updated_at=bindparam("now"),
+    **params("merchant_id", "env", "secret"), url=None, updated_at=bindparam("now")
 )
 _INSERT_WALLET: Final = insert(wallets).values(
-    **params("merchant_id", "env", "currency"),
-    status=ACTIVE,
-    balance=0,
-    updated_at=bindparam("now"),
+    **params("merchant_id", "env", "currency"), status=ACTIVE, balance=0, updated_at=bindparam("now")
 )
 _ENDPOINT_KEY: Final = equal(webhook_endpoints, merchant_id="merchant", env="environment")
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
@@ -166,27 +153,9 @@ async def waiting(db: Reader) -> list[Merchant]:
     return [Merchant(*row) for row in await db.all(_PENDING)]
 
 
-async def set_name(db: Writer, merchant_id: MerchantId, name: str) -> Merchant | None:
-    return await db.write_as(Merchant, _SET_NAME, merchant=merchant_id, new_name=name)
-
-
-async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
-    return await db.write_as(Merchant, _SET_STATUS, merchant=merchant_id, new_status=status)
-
-
-async def set_time_zone(db: Writer, merchant_id: MerchantId, zone: str | None) -> Merchant | None:
-    return await db.write_as(Merchant, _SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
-
-
-async def set_limits(db: Writer, merchant_id: MerchantId, limits: MerchantLimits) -> Merchant | None:
-    return await db.write_as(
-        Merchant,
-        _SET_LIMITS,
-        merchant=merchant_id,
-        new_rate=limits.rate_limit,
-        new_payment_limit=limits.payment_limit,
-        new_daily_limit=limits.daily_limit,
-    )
+async def store(tx: Transaction, merchant: Merchant) -> None:
+    """Its name, status, time zone and limits as they are in `merchant`, which `lock` gave in this transaction."""
+    await tx.write(_STORE, merchant=merchant.id, **{f"new_{name}": getattr(merchant, name) for name in _CHANGEABLE})
 
 
 async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> Endpoint:

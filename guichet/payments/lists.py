@@ -8,7 +8,7 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
-from guichet.db.lists.pages import ListScope, RowKey, count_before, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, PageBounds, count_before, read_page
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments
 from guichet.domain.ids import LinkId, MerchantId
@@ -58,33 +58,22 @@ async def page(
     env: Environment,
     shown: type[Shown],
     payment_filter: PaymentFilter,
-    limit: int,
-    offset: int,
-    *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
+    bounds: PageBounds,
 ) -> tuple[list[Shown], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
-
-    `shown`: the columns that are read. `after`: the key of the payment just before the page.
-    """
+    """One page and the exact total, at the cost described in `db/lists/pages.py`. `shown`: the columns that are
+    read."""
     columns = shown.__struct_fields__
     if payment_filter.external_id is not None:
         payment = await by_external_id(db, merchant_id, env, payment_filter.external_id)
         admitted = [payment] if payment is not None and payment_filter.admits(payment) else []
-        rest = [row for row in admitted if after is None or follows(key_of(row), after, oldest_first=oldest_first)]
-        listed = rest[offset : offset + limit]
+        listed = bounds.of(admitted)
         return [shown(*(getattr(row, name) for name in columns)) for row in listed], len(admitted)
     if payment_filter.link_id is not None or payment_filter.phone_numbers:
         merchant_scope = {"merchant_id": merchant_id, "env": env}
-        return await _page_of_few(
-            db, merchant_scope, shown, payment_filter, limit, offset, after, oldest_first=oldest_first
-        )
+        return await _page_of_few(db, merchant_scope, shown, payment_filter, bounds)
     scope = ListScope(merchant_id, env, payment_filter.status)
     since, until = payment_filter.since, payment_filter.until
-    rows, total = await read_page(
-        db, payments, scope, limit, offset, since, until, after=after, oldest_first=oldest_first, columns=columns
-    )
+    rows, total = await read_page(db, payments, scope, bounds, since, until, columns=columns)
     return [shown(*row) for row in rows], total
 
 
@@ -93,11 +82,7 @@ async def _page_of_few(
     merchant_scope: dict[str, Any],
     shown: type[Shown],
     payment_filter: PaymentFilter,
-    limit: int,
-    offset: int,
-    after: RowKey | None,
-    *,
-    oldest_first: bool,
+    bounds: PageBounds,
 ) -> tuple[list[Shown], int]:
     """A page of what came by one link or from one telephone number. Reads the range of an index that these have."""
     values = {
@@ -109,10 +94,10 @@ async def _page_of_few(
     }
     filters = {name: value for name, value in values.items() if value is not None}
     [(total,)] = await db.scan(_few(frozenset(filters)), **merchant_scope, **filters)
-    bounds = {} if after is None else {"after_at": after.created_at, "after_id": after.id}
-    columns, order = shown.__struct_fields__, (bool(bounds), oldest_first)
+    after = {} if bounds.after is None else {"after_at": bounds.after.created_at, "after_id": bounds.after.id}
+    columns, order = shown.__struct_fields__, (bool(after), bounds.oldest_first)
     statement = _few(frozenset(filters), columns, order)
-    rows = await db.scan(statement, **merchant_scope, **filters, **bounds, most=limit, skipped=offset)
+    rows = await db.scan(statement, **merchant_scope, **filters, **after, most=bounds.size, skipped=bounds.offset)
     return [shown(*row) for row in rows], total
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
-from guichet.db.lists.pages import ListScope, RowKey, read_page
+from guichet.db.lists.pages import ListScope, PageBounds, read_page
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
 from guichet.db.tables import refunds
@@ -126,18 +126,11 @@ async def page(
     merchant_id: MerchantId,
     env: Environment,
     filters: RefundFilter,
-    limit: int,
-    offset: int,
-    *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
+    bounds: PageBounds,
 ) -> tuple[list[Refund], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
-
-    `after`: the key of the refund just before the page.
-    """
-    scope, bounds = ListScope(merchant_id, env, filters.status), (filters.since, filters.until)
-    rows, total = await read_page(db, refunds, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
+    """One page and the exact total, at the cost described in `db/lists/pages.py`."""
+    scope = ListScope(merchant_id, env, filters.status)
+    rows, total = await read_page(db, refunds, scope, bounds, filters.since, filters.until)
     return [Refund(*row) for row in rows], total
 
 

@@ -25,7 +25,7 @@ from guichet.schemas.object_fields import (
     text_schema,
 )
 from guichet.schemas.payment import Customer
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, RequestedCurrency
+from guichet.schemas.validation import Amount, Body, ExternalId, OperatorCode, RequestedCurrency, Text255
 
 #: How long a session is open where the merchant does not say it, and at most.
 LASTS_HOURS: Final = 24
@@ -77,11 +77,9 @@ class CheckoutSessionBody(Body):
     """Devise du paiement."""
     amount: Amount
     """Ce que vous encaissez, dans l'unité principale. Entier en XOF et XAF, deux décimales au plus en EUR et USD."""
-    description: Annotated[Annotated[str, Field(max_length=255), NO_BAD_TEXT], Field(examples=["Commande 1042"])]
+    description: Annotated[Text255, Field(examples=["Commande 1042"])]
     """Libellé montré au client."""
-    external_id: Annotated[
-        Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["commande-1042"])
-    ] = None
+    external_id: Annotated[ExternalId | None, Field(examples=["commande-1042"])] = None
     """Votre identifiant de la session, unique parmi vos sessions de l'environnement. Il rend l'appel rejouable :
     répété, il rend la session existante et ne crée rien."""
     return_url: body_fields.Url | None = None
@@ -93,10 +91,7 @@ class CheckoutSessionBody(Body):
     """Données libres, rendues telles quelles dans la session, dans ses paiements et dans leurs webhooks."""
     customer: Customer | None = None
     """Ce que vous savez du client : le formulaire en est prérempli, et ses paiements le portent."""
-    operators: Annotated[
-        list[Annotated[str, Field(max_length=32), NO_BAD_TEXT]] | None,
-        Field(min_length=1, examples=[["mtn", "moov"]]),
-    ] = None
+    operators: Annotated[list[OperatorCode] | None, Field(min_length=1, examples=[["mtn", "moov"]])] = None
     """Les seuls opérateurs que le client peut choisir. Sans ce champ, tous ceux qui sont ouverts à votre compte."""
     expires_at: Date = None
     """Fin de la session, dans les 30 jours. Sans ce champ, 24 heures après la création. Sans fuseau, la date est lue en

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from guichet.clock import iso
 from guichet.domain.disputes import TOLD_STATUSES, Dispute, ToldStatus
 from guichet.domain.money import number
+from guichet.domain.records import iso_or_none
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
     REFUND_REFERENCE,
@@ -17,7 +18,6 @@ from guichet.schemas.object_fields import (
     Uuid,
     example,
     text_schema,
-    timestamp,
 )
 
 
@@ -54,7 +54,7 @@ def dispute_object(dispute: Dispute) -> DisputeObject:
         "currency": dispute.currency,
         "status": status,
         "reason": dispute.reason,
-        "evidence_due_at": timestamp(dispute.evidence_due_at),
-        "closed_at": timestamp(dispute.closed_at),
+        "evidence_due_at": iso_or_none(dispute.evidence_due_at),
+        "closed_at": iso_or_none(dispute.closed_at),
         "created_at": iso(dispute.opened_at),
     }

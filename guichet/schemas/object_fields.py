@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final
 from msgspec import Raw
 from pydantic import Field, InstanceOf, WithJsonSchema
 
-from guichet.clock import Instant, iso
 from guichet.domain.catalogue import MODE_TYPES, PaymentModeType
 from guichet.domain.money import CURRENCIES, Currency
 
@@ -26,11 +25,6 @@ def text_schema(**keywords: Any) -> WithJsonSchema:
 def open_enum(*values: str) -> WithJsonSchema:
     """Documents the known values of a string. A closed `enum` would make clients reject the values that v1 adds."""
     return text_schema(**{OPEN_ENUM: list(values)})
-
-
-def timestamp(instant: Instant | None) -> str | None:
-    """An instant in the form of `iso`; None, which becomes null, when there is none."""
-    return None if instant is None else iso(instant)
 
 
 def example(value: Any) -> Any:

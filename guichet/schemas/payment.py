@@ -44,9 +44,12 @@ from guichet.schemas.validation import (
     NO_BAD_TEXT,
     Amount,
     Body,
+    ExternalId,
     ModeBody,
+    Name,
     RequestedCurrency,
     Text,
+    Text255,
     refuse,
 )
 
@@ -56,15 +59,15 @@ _PHONE_NUMBER: Final = re.compile(r"\+?([0-9]{8,15})")
 class Customer(Body):
     """Who pays. Cards require it."""
 
-    firstname: Annotated[Annotated[str, Field(max_length=100), NO_BAD_TEXT] | None, Field(examples=["Awa"])] = None
+    firstname: Annotated[Name | None, Field(examples=["Awa"])] = None
     """Prénom. Obligatoire pour une carte."""
-    lastname: Annotated[Annotated[str, Field(max_length=100), NO_BAD_TEXT] | None, Field(examples=["Diallo"])] = None
+    lastname: Annotated[Name | None, Field(examples=["Diallo"])] = None
     """Nom. Obligatoire pour une carte."""
     email: Annotated[
         Annotated[str, Field(max_length=150), NO_BAD_TEXT] | None, Field(json_schema_extra={"format": "email"})
     ] = None
     """Adresse e-mail, qui sert à rapprocher vos clients. Obligatoire pour une carte."""
-    address: Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None = None
+    address: Text255 | None = None
     """Adresse postale."""
     country: Annotated[
         Annotated[str, Field(max_length=60), NO_BAD_TEXT] | None, Field(json_schema_extra={"default": DEFAULT_COUNTRY})
@@ -94,14 +97,9 @@ class PaymentBody(ModeBody):
     otp: Annotated[str, Field(max_length=16), NO_BAD_TEXT] | None = None
     """Code de validation obtenu par le client auprès de son opérateur. Obligatoire quand le catalogue dit
     `requires_otp`."""
-    description: Annotated[
-        Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None,
-        Field(json_schema_extra={"default": DEFAULT_DESCRIPTION}),
-    ] = None
+    description: Annotated[Text255 | None, Field(json_schema_extra={"default": DEFAULT_DESCRIPTION})] = None
     """Libellé de la commande."""
-    external_id: Annotated[
-        Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["commande-1042"])
-    ] = None
+    external_id: Annotated[ExternalId | None, Field(examples=["commande-1042"])] = None
     """Votre identifiant de commande, unique dans chaque environnement. Il rend l'appel rejouable : répété, il rend le
     paiement existant et ne crée rien."""
     return_url: body_fields.Url | None = None

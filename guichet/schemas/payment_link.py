@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from guichet.clock import Instant, iso
 from guichet.domain.money import number
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
+from guichet.domain.records import iso_or_none
 from guichet.schemas import body_fields, stated_fields
 from guichet.schemas.body_fields import Date, Metadata
 from guichet.schemas.object_fields import (
@@ -21,9 +22,8 @@ from guichet.schemas.object_fields import (
     Url,
     example,
     text_schema,
-    timestamp,
 )
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Integer, refuse
+from guichet.schemas.validation import Amount, Body, ExternalId, Integer, Text255, refuse
 
 _MAX_USES: Final = 2**31 - 1
 _DECOMPOSED: Final = (
@@ -79,7 +79,7 @@ class LinkBody(Body):
 
     amount: Amount
     """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
-    description: Annotated[str, Field(max_length=255), NO_BAD_TEXT]
+    description: Text255
     """Libellé montré au client."""
     type: Annotated[Literal["permanent", "limité"], BeforeValidator(_type)] = "permanent"
     """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""
@@ -89,9 +89,7 @@ class LinkBody(Body):
     """Ouverture. Sans fuseau, la date est lue en UTC."""
     expires_at: Date = None
     """Fermeture, postérieure à `starts_at`."""
-    external_id: Annotated[
-        Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["cotisation-2026"])
-    ] = None
+    external_id: Annotated[ExternalId | None, Field(examples=["cotisation-2026"])] = None
     """Votre identifiant du lien, unique parmi vos liens. Il rend l'appel rejouable : répété, il rend le lien existant
     et ne crée rien. Chaque paiement du lien le rappelle dans `payment_link`."""
     metadata: Metadata = None
@@ -136,8 +134,8 @@ def payment_link_object(link: PaymentLink, pages_url: str) -> PaymentLinkObject:
         "max_uses": link.max_uses,
         "uses_count": link.uses_count,
         "uses_left": link.uses_left,
-        "starts_at": timestamp(link.starts_at),
-        "expires_at": timestamp(link.expires_at),
+        "starts_at": iso_or_none(link.starts_at),
+        "expires_at": iso_or_none(link.expires_at),
         "created_at": iso(link.created_at),
         "external_id": link.external_id,
         "metadata": None if link.metadata is None else Raw(link.metadata.encode()),

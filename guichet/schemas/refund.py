@@ -12,6 +12,7 @@ from guichet.clock import Instant, iso
 from guichet.domain.failures import REFUND_FAILURE_CODES, RefundFailureCode, refund_failure_of
 from guichet.domain.money import number, round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Payment, Refund, RefundStatus
+from guichet.domain.records import iso_or_none
 from guichet.domain.refund_proposals import PROPOSAL_STATUSES, ProposalStatus, RefundProposal
 from guichet.schemas import stated_fields
 from guichet.schemas.object_fields import (
@@ -26,9 +27,8 @@ from guichet.schemas.object_fields import (
     example,
     open_enum,
     text_schema,
-    timestamp,
 )
-from guichet.schemas.validation import NO_BAD_TEXT, Body
+from guichet.schemas.validation import Body, Text255
 
 
 class RefundFailureObject(TypedDict):
@@ -100,9 +100,7 @@ class RefundBody(Body):
 
     misread = stated_fields.REFUND
 
-    reason: Annotated[
-        Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None, Field(json_schema_extra={"default": DEFAULT_REASON})
-    ] = None
+    reason: Annotated[Text255 | None, Field(json_schema_extra={"default": DEFAULT_REASON})] = None
     """Motif, pour vos archives."""
 
 
@@ -114,7 +112,7 @@ def refund_object(refund: Refund) -> RefundObject:
         "currency": refund.currency,
         "status": refund.status,
         "reason": refund.reason,
-        "processed_at": timestamp(refund.processed_at),
+        "processed_at": iso_or_none(refund.processed_at),
         "created_at": iso(refund.created_at),
         "refunded_amount": number(round_to_currency(refund.amount, refund.currency)),
         "failure": _failure(refund) if refund.status == "failed" else None,

@@ -209,6 +209,11 @@ def _refuse_bad_text(value: str) -> str:
 #: type checks those.
 NO_BAD_TEXT: Final = AfterValidator(_refuse_bad_text)
 Text = Annotated[str, NO_BAD_TEXT]
+Text255 = Annotated[str, Field(max_length=255), NO_BAD_TEXT]
+#: Of a person.
+Name = Annotated[str, Field(max_length=100), NO_BAD_TEXT]
+OperatorCode = Annotated[str, Field(max_length=32), NO_BAD_TEXT]
+ExternalId = Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT]
 Integer = Annotated[int, BeforeValidator(_integer)]
 Amount = Annotated[
     Hundredths,
@@ -238,7 +243,7 @@ class ModeBody(Body):
     The document says so in words: generators lose the type of a body whose schema has an `anyOf`.
     """
 
-    operator: Annotated[Annotated[str, Field(max_length=32), NO_BAD_TEXT] | None, Field(examples=["mtn"])] = None
+    operator: Annotated[OperatorCode | None, Field(examples=["mtn"])] = None
     """Code de l'opérateur, sans égard à la casse. Obligatoire sans `payment_mode_id` ; si les deux sont envoyés, ils
     doivent désigner le même moyen de paiement."""
     payment_mode_id: Integer | None = None

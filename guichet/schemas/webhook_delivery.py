@@ -18,6 +18,7 @@ from guichet.domain.events import (
     DeliveryStatus,
     EventName,
 )
+from guichet.domain.records import iso_or_none
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
     PAYMENT_REFERENCE,
@@ -28,7 +29,6 @@ from guichet.schemas.object_fields import (
     example,
     open_enum,
     text_schema,
-    timestamp,
 )
 
 #: What a merchant reads of each reason.
@@ -81,8 +81,8 @@ def webhook_delivery_object(delivery: Delivery, payment_reference: str | None) -
         "attempts": delivery.attempts,
         "response_code": delivery.response_code,
         "created_at": iso(delivery.created_at),
-        "delivered_at": timestamp(delivery.delivered_at),
+        "delivered_at": iso_or_none(delivery.delivered_at),
         "payment_reference": payment_reference,
         "error": None if delivery.error is None else ERRORS[delivery.error],
-        "next_attempt_at": timestamp(delivery.next_attempt_at),
+        "next_attempt_at": iso_or_none(delivery.next_attempt_at),
     }

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, literal_column, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader
-from guichet.db.lists.pages import ListScope, RowKey, count_since, follows, key_of, read_page
+from guichet.db.lists.pages import ListScope, PageBounds, count_since, read_page
 from guichet.db.queues.work_queue import PENDING
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import events, payments, webhook_deliveries
@@ -78,32 +78,18 @@ async def page(
     db: Database,
     merchant_id: MerchantId,
     env: Environment,
-    limit: int,
-    offset: int,
+    bounds: PageBounds,
     filters: DeliveryFilter | None = None,
-    *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
 ) -> tuple[list[Delivery], int]:
-    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/lists/pages.py`.
-
-    `after`: the key of the delivery just before the page.
-    """
+    """One page and the exact total, at the cost described in `db/lists/pages.py`."""
     filters = filters or DeliveryFilter()
     if filters.payment_id is None:
         scope = ListScope(merchant_id, env, filters.status, filters.event)
-        bounds = (filters.since, filters.until)
-        rows, total = await read_page(
-            db, webhook_deliveries, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first
-        )
+        rows, total = await read_page(db, webhook_deliveries, scope, bounds, filters.since, filters.until)
         return [Delivery(*row) for row in rows], total
     rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=filters.payment_id)
     newest_first = [delivery for delivery in (Delivery(*row) for row in rows) if filters.admits(delivery)]
-    ordered = newest_first[::-1] if oldest_first else newest_first
-    rest = [
-        delivery for delivery in ordered if after is None or follows(key_of(delivery), after, oldest_first=oldest_first)
-    ]
-    return rest[offset : offset + limit], len(ordered)
+    return bounds.of(newest_first[::-1] if bounds.oldest_first else newest_first), len(newest_first)
 
 
 async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:

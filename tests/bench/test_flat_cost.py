@@ -13,6 +13,7 @@ from guichet.bootstrap import service
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.console.overview.figures import Days
 from guichet.context import AppContext
+from guichet.db.lists.pages import PageBounds
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -47,7 +48,7 @@ async def _movements(ctx: AppContext) -> None:
 async def _month(ctx: AppContext) -> None:
     since = earlier(ctx.clock.now(), 200 * DAY + HOUR // 3)
     wanted = PaymentFilter(since=since, until=later(since, 30 * DAY))
-    await page(ctx.db, *MINE, PaymentSummary, wanted, 26, 0)
+    await page(ctx.db, *MINE, PaymentSummary, wanted, PageBounds(26))
 
 
 async def _search(ctx: AppContext, typed: str, *phone_numbers: str) -> None:
@@ -56,8 +57,10 @@ async def _search(ctx: AppContext, typed: str, *phone_numbers: str) -> None:
 
 READS: dict[str, Callable[[AppContext], Awaitable[Any]]] = {
     "overview": _figures,
-    "payments": lambda ctx: page(ctx.db, *MINE, PaymentSummary, PaymentFilter(), 26, 0),
-    "payments of a status": lambda ctx: page(ctx.db, *MINE, PaymentSummary, PaymentFilter(status="failed"), 26, 0),
+    "payments": lambda ctx: page(ctx.db, *MINE, PaymentSummary, PaymentFilter(), PageBounds(26)),
+    "payments of a status": lambda ctx: page(
+        ctx.db, *MINE, PaymentSummary, PaymentFilter(status="failed"), PageBounds(26)
+    ),
     "payments of a month": _month,
     "number of a tenth of all": lambda ctx: _search(ctx, FREQUENT_NUMBER, FREQUENT_NUMBER),
     "name of a tenth of all": lambda ctx: _search(ctx, FREQUENT_NAME),
@@ -69,8 +72,8 @@ READS: dict[str, Callable[[AppContext], Awaitable[Any]]] = {
     "staff: a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "success"),
     "staff: none of a merchant's deliveries": lambda ctx: listed(ctx.db, MINE[0], EVER, "failed"),
     "staff: failing endpoints": lambda ctx: failing_endpoints(ctx.db, ctx.clock.now()),
-    "deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, 26, 0),
-    "no deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, 26, 0, DeliveryFilter("failed")),
+    "deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, PageBounds(26)),
+    "no deliveries": lambda ctx: delivery_log.page(ctx.db, *MINE, PageBounds(26), DeliveryFilter("failed")),
     "statement": _movements,
 }
 #: How many times the steps may grow. Figures by hour become more until each hour has every operator and result; failing

@@ -7,9 +7,10 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser
 
+from guichet.back_office.merchants import set_status
+from guichet.domain.audit_log import Actor
 from guichet.domain.catalogue import ModeOverride
 from guichet.ledger import wallets
-from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import set_override
 from guichet.providers.base import Unknown
 from guichet.settings import Settings
@@ -131,7 +132,7 @@ async def _used_up(checkout: CheckoutFixture, awa: Customer) -> None:
 
 async def _suspended(checkout: CheckoutFixture, awa: Customer) -> None:
     path = await checkout.link()
-    await merchants.set_status(checkout.ctx.db, checkout.merchant_id, "suspended")
+    await set_status(checkout.ctx.db, checkout.ctx.clock, checkout.merchant_id, "suspended", Actor("Awa", "awa"))
     await awa.open(path)
 
 

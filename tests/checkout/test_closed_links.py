@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from guichet.back_office.merchants import set_status
 from guichet.clock import MINUTE, earlier, iso, later
+from guichet.domain.audit_log import Actor
 from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
-from guichet.merchants import repository as merchants
 from tests.checkout.checkout_fixture import CheckoutFixture
 
 
@@ -44,12 +45,12 @@ async def test_links_of_a_suspended_merchant_or_a_frozen_wallet_are_closed(check
         assert answer.status == 409
         assert "en pause" in answer.text
     await _set_wallet(checkout, "Actif")
-    await merchants.set_status(checkout.ctx.db, checkout.merchant_id, "suspended")
+    await set_status(checkout.ctx.db, checkout.ctx.clock, checkout.merchant_id, "suspended", Actor("Awa", "awa"))
     for answer in (await checkout.get(path), await checkout.post(path, form)):
         assert answer.status == 403
         assert "ne peut pas encaisser" in answer.text
     assert not checkout.operator.charges
-    await merchants.set_status(checkout.ctx.db, checkout.merchant_id, "active")
+    await set_status(checkout.ctx.db, checkout.ctx.clock, checkout.merchant_id, "active", Actor("Awa", "awa"))
     assert (await checkout.post(path, form)).status == 303
 
 

@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from guichet.merchants import repository as merchants
+from guichet.back_office.merchants import set_time_zone
+from guichet.domain.audit_log import Actor
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 
@@ -45,8 +46,8 @@ async def test_card_page_receipts_and_links_use_the_zone_of_the_merchants(
 
 
 async def test_a_merchant_may_have_a_zone_of_its_own(any_checkout: CheckoutFixture) -> None:
-    async with any_checkout.ctx.db.transaction() as tx:
-        await merchants.set_time_zone(tx, any_checkout.merchant_id, "Africa/Dakar")
+    ctx, merchant_id = any_checkout.ctx, any_checkout.merchant_id
+    await set_time_zone(ctx.db, ctx.clock, merchant_id, "Africa/Dakar", Actor("Awa", "awa"))
     pages = [
         await any_checkout.get(await any_checkout.card()),
         await _receipt(any_checkout, "mtn", "01 97 00 00 45"),

@@ -10,6 +10,7 @@ from guichet.accounts import users
 from guichet.clock import DAY, HOUR, MINUTE, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.lists.pages import PageBounds
 from guichet.db.tables import api_keys, payment_links, payments, webhook_deliveries
 from guichet.domain.ids import MerchantId
 from guichet.domain.payments import PaymentSummary
@@ -55,7 +56,7 @@ async def test_the_month_has_right_books_and_is_made_once(service: ServiceFixtur
     assert made["refunded"] >= 2
     for status, count in made.items():
         wanted = PaymentFilter(status=status)  # type: ignore[arg-type]
-        assert (await page(ctx.db, shop, "test", PaymentSummary, wanted, 1, 0))[1] == count
+        assert (await page(ctx.db, shop, "test", PaymentSummary, wanted, PageBounds(1)))[1] == count
     sent = Counter(row[0] for row in await ctx.db.all(select(webhook_deliveries.c.status)))
     assert sent == {
         "success": sum(made.values()) - 3 + 2 * made["refunded"] - sent["failed"],

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from guichet.back_office.merchants import set_status
 from guichet.clock import HOUR, SECOND, later
+from guichet.domain.audit_log import Actor
 from guichet.merchants import api_keys
-from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from tests.contract.shapes import check_error
@@ -54,7 +55,7 @@ async def test_d39_an_expired_key_stops_at_once_and_a_suspended_account_within_a
     check_error(await brief.get("/balance"), "key_expired")
     there = MerchantClient(two, merchant.id, merchant.keys)
     assert (await there.live.get("/balance")).status == 200
-    await merchants.set_status(one.ctx.db, merchant.id, "suspended")
+    await set_status(one.ctx.db, one.ctx.clock, merchant.id, "suspended", Actor("Awa", "awa"))
     await asyncio.sleep(1)
     check_error(await there.live.get("/balance"), "merchant_inactive")
     assert (await there.get("/balance")).status == 200

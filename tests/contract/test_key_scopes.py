@@ -8,10 +8,9 @@ import pytest
 from starlette.routing import Route
 
 from guichet.api.app import ROOT, api_routes
-from guichet.api.scopes import SCOPES, required_bits
+from guichet.api.scopes import SCOPES
 from guichet.db.errors import ConstraintViolated
 from guichet.domain.key_access import (
-    FULL_KEY_ONLY,
     KEY_SCOPES,
     KeyAccess,
     KeyScope,
@@ -55,11 +54,6 @@ def test_the_contract_and_the_code_say_the_same_of_every_route(sqlite_service: S
     assert served == set(SCOPES) == set(ROWS) == {(row["Method"], row["Path"]) for row in table("endpoints")}
     for route, scopes in SCOPES.items():
         assert set(scopes) == _named(ROWS[route]), route
-
-
-def test_a_route_without_a_scope_needs_a_full_key() -> None:
-    assert required_bits("GET", "/new") == FULL_KEY_ONLY
-    assert not scope_bits(KEY_SCOPES) & FULL_KEY_ONLY
 
 
 def test_the_openapi_document_says_each_scope(document: dict[str, Any]) -> None:

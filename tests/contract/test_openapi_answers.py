@@ -37,7 +37,9 @@ async def test_what_the_examples_send_is_accepted(sqlite_service: ServiceFixture
             await merchant.pay("0000", external_id="commande-1042")
             await sqlite_service.run_worker()
         answer = await _run(
-            merchant.live if endpoint.live_only else merchant, sample["source"], document["servers"][0]["url"]
+            merchant.live if endpoint.path == "/payment-links" else merchant,
+            sample["source"],
+            document["servers"][0]["url"],
         )
         assert answer.status == endpoint.status, answer.raw
 

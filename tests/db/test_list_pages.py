@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, insert, select
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.lists.pages import ListScope, key_of, read_page
+from guichet.db.lists.pages import ListScope, PageBounds, key_of, read_page
 from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.lists.time_buckets import LEVELS, cover
 from guichet.db.tables import list_count_changes, webhook_deliveries
@@ -97,10 +97,8 @@ async def test_pages_equal_counted_and_skipped_ones_before_and_after_rollup(serv
                 service.ctx.db,
                 payment_table,
                 scope,
-                10,
-                offset,
+                PageBounds(10, offset, oldest_first=oldest_first),
                 *bounds,
-                oldest_first=oldest_first,
                 max_skipped=near,
             )
             expected = _expected(stored, wanted)
@@ -171,9 +169,7 @@ async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: i
                 db,
                 webhook_deliveries,
                 ListScope(merchant.id, "test", only, event),
-                7,
-                offset,
-                oldest_first=oldest_first,
+                PageBounds(7, offset, oldest_first=oldest_first),
                 max_skipped=near,
             )
             found = [Delivery(*row).id for row in rows]
@@ -209,7 +205,7 @@ async def test_rows_that_are_inserted_together_are_one_change(service: ServiceFi
     await db.execute_many(_INSERT_DELIVERY, rows)
     kept = select(list_count_changes.c.delta, list_count_changes.c.status)
     assert [tuple(row) for row in await db.scan(kept)] == [(100, "")]
-    _, total = await read_page(db, webhook_deliveries, ListScope(merchant.id, "test", "pending"), 1, 0)
+    _, total = await read_page(db, webhook_deliveries, ListScope(merchant.id, "test", "pending"), PageBounds(1))
     assert total == 100
 
 

@@ -13,7 +13,7 @@ from guichet.availability import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, require
-from guichet.db.lists.pages import ListScope, RowKey, status_counts
+from guichet.db.lists.pages import ListScope, PageBounds, RowKey, status_counts
 from guichet.db.lists.rollup import _DELETE_EMPTY
 from guichet.db.postgres.pool import PLANNER_SETTINGS
 from guichet.db.postgres.statements import ArrayStatements, PostgresDialect, encode_rows
@@ -72,6 +72,8 @@ UNTIL = later(NOW, 30 * SECOND)
 SHARES = Shares({"1": 0}, 0, ["1"], 0)
 MINE: tuple[MerchantId, Environment] = (MerchantId(1), "test")
 KEY = RowKey(NOW, 1_000)
+FIRST, NEXT = PageBounds(25), PageBounds(25, after=KEY)
+OLDEST_FIRST = PageBounds(25, after=KEY, oldest_first=True)
 TRIED = EndedAttempt(
     Delivery(
         **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "last_attempt_at"))},
@@ -88,7 +90,7 @@ STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 
 def _listed(**wanted: Any) -> Any:
-    return lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), 25, 0)
+    return lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(**wanted), FIRST)
 
 
 async def _narrowed(db: Database, wanted: ListFilter) -> None:
@@ -179,20 +181,20 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list payments of a time": _listed(since=1, until=3_000),
     "list payments of an external_id": _listed(external_id="e1"),
     "walk payments of a status": lambda db: payment_lists.page(
-        db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), 25, 0, after=KEY, oldest_first=True
+        db, *MINE, ApiPayment, PaymentFilter(status="failed", until=NOW), OLDEST_FIRST
     ),
-    "walk payments": lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(), 25, 0, after=KEY),
-    "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0),
-    "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), 25, 0),
+    "walk payments": lambda db: payment_lists.page(db, *MINE, ApiPayment, PaymentFilter(), NEXT),
+    "list refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), FIRST),
+    "list refunds of a status": lambda db: refunds.page(db, *MINE, RefundFilter("failed"), FIRST),
     "sessions whose time has passed": lambda db: session_repository.due(db, NOW, 25, None),
     "a pending payment of a session": lambda db: session_repository.pending_payment(db, LinkId(1)),
     "list events": lambda db: events.page(db, *MINE, EventFilter(), 25, NOW),
     "list payments of a link": _listed(link_id=LinkId(1)),
     "list payments of a number": _listed(phone_numbers=("1", "2")),
-    "list disputes": lambda db: disputes.page(db, *MINE, DisputeFilter(), 25, 0),
-    "walk refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), 25, 0, after=KEY),
-    "walk links": lambda db: links.page(db, MerchantId(1), "live", 25, 0, after=LinkId(1_000)),
-    "list links": lambda db: links.page(db, MerchantId(1), "live", 25, 0),
+    "list disputes": lambda db: disputes.page(db, *MINE, DisputeFilter(), FIRST),
+    "walk refunds": lambda db: refunds.page(db, *MINE, RefundFilter(), NEXT),
+    "walk links": lambda db: links.page(db, MerchantId(1), "live", NEXT),
+    "list links": lambda db: links.page(db, MerchantId(1), "live", FIRST),
     "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
     "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
     "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
@@ -201,16 +203,14 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     ),
     "sales of a day": lambda db: sales_between(db, MerchantId(1), "live", Instant(0), NOW),
     "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
-    "list deliveries": lambda db: delivery_log.page(db, *MINE, 25, 0),
-    "walk deliveries": lambda db: delivery_log.page(db, *MINE, 25, 0, after=KEY),
-    "deliveries of a status": lambda db: delivery_log.page(db, *MINE, 25, 0, DeliveryFilter(status="pending")),
+    "list deliveries": lambda db: delivery_log.page(db, *MINE, FIRST),
+    "walk deliveries": lambda db: delivery_log.page(db, *MINE, NEXT),
+    "deliveries of a status": lambda db: delivery_log.page(db, *MINE, FIRST, DeliveryFilter(status="pending")),
     "deliveries of an event": lambda db: delivery_log.page(
-        db, *MINE, 25, 0, DeliveryFilter(event="payment.failed"), after=KEY, oldest_first=True
+        db, *MINE, OLDEST_FIRST, DeliveryFilter(event="payment.failed")
     ),
-    "deliveries of both": lambda db: delivery_log.page(
-        db, *MINE, 25, 0, DeliveryFilter("pending", "payment.failed"), after=KEY
-    ),
-    "deliveries of a payment": lambda db: delivery_log.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
+    "deliveries of both": lambda db: delivery_log.page(db, *MINE, NEXT, DeliveryFilter("pending", "payment.failed")),
+    "deliveries of a payment": lambda db: delivery_log.page(db, *MINE, FIRST, DeliveryFilter(payment_id=PaymentId(1))),
     "delivery by reference": lambda db: delivery_log.by_reference(db, *MINE, REFERENCE),
     "references of payments": lambda db: delivery_log.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]

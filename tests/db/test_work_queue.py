@@ -13,6 +13,7 @@ from sqlalchemy import update
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
+from guichet.db.lists.pages import PageBounds
 from guichet.db.queues.fair_share import Shares
 from guichet.db.queues.work_queue import WINDOW, Claim
 from guichet.domain.ids import MerchantId
@@ -135,7 +136,7 @@ async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
         EndedAttempt(structs.replace(four, attempts=0), Attempt(False, 500), NOW, 5),
     ]
     await deliveries.record(merchant_db, outcomes)
-    found, _ = await delivery_log.page(merchant_db, MerchantId(1), "test", 10, 0)
+    found, _ = await delivery_log.page(merchant_db, MerchantId(1), "test", PageBounds(10))
     states = {
         row.id: (row.status, row.response_code, row.delivered_at, row.last_attempt_at, row.next_attempt_at)
         for row in found

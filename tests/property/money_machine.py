@@ -23,6 +23,7 @@ from guichet.bootstrap import Service, database, settlement_batches
 from guichet.clock import SECOND, Instant
 from guichet.context import WakeUps
 from guichet.db.engine import require
+from guichet.db.lists.pages import PageBounds
 from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
 from guichet.domain.merchants import ENVS, Caller, Environment
@@ -194,7 +195,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
 
     async def _rows(self, env: Environment) -> list[ApiPayment]:
         caller = self.callers[env]
-        return (await page(self.db, caller.merchant.id, env, ApiPayment, PaymentFilter(), 100, 0))[0]
+        return (await page(self.db, caller.merchant.id, env, ApiPayment, PaymentFilter(), PageBounds(100)))[0]
 
     async def _suspended(self, currency: Currency) -> int:
         waiting = select(func.coalesce(func.sum(entries.c.amount), 0)).where(

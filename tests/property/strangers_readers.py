@@ -18,7 +18,7 @@ from starlette.requests import Request, cookie_parser
 from guichet import clock
 from guichet.accounts import passkeys
 from guichet.accounts.signed_tokens import SignedTokens
-from guichet.accounts.webauthn_messages import Site, made_key
+from guichet.accounts.webauthn_messages import Site
 from guichet.back_office.anonymisation import without_customer
 from guichet.checkout.tokens import FormTokens
 from guichet.console import form_tokens
@@ -117,7 +117,7 @@ def _client(content: bytes) -> str:
 
 
 def _answered(content: bytes) -> object:
-    return made_key(Site("a.example", "https://a.example"), _text(content), b"challenge")
+    return Site("a.example", "https://a.example").made_key(_text(content), b"challenge")
 
 
 def _json(number: int) -> str:

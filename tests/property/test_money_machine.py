@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 
 from guichet.bootstrap import service
 from guichet.clock import SECOND, later
+from guichet.db.lists.pages import PageBounds
 from guichet.db.queues.fair_share import Shares
 from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
@@ -122,7 +123,9 @@ class MoneyMachine(MoneyMachineSetup):
     @rule(reference=made)
     def the_merchant_reads_a_refund(self, reference: str) -> None:
         row = self._payment(reference)
-        mine = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), 100, 0))[0]
+        mine = self.run(
+            refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), PageBounds(100))
+        )[0]
         for refund in mine:
             if row is not None and refund.payment_id == row.id:
                 self.run(poll_refund(self.ctx, refund))
@@ -179,7 +182,9 @@ class MoneyMachine(MoneyMachineSetup):
             if row.status == "failed":
                 assert row.reference in refused or row.reference in unroutable, "no failure without a refusal"
                 assert row.reference not in debits, "a debited payment must not fail"
-        returned = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), 100, 0))[0]
+        returned = self.run(
+            refunds.page(self.db, self.callers["live"].merchant.id, "live", RefundFilter(), PageBounds(100))
+        )[0]
         amounts = {row.id: row.amount for row in rows}
         for refund in returned:
             if refund.held and refund.status != "failed":

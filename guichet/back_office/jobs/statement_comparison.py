@@ -109,7 +109,14 @@ async def _statement(ctx: AppContext, task: CompareStatement, accounts: Sequence
     if task.file is not None:
         content = await asyncio.to_thread(task.file.content)
         return await read_statement(content, task.written(ctx.providers.accounts[accounts[0]].provider))
+    return await fetched_statement(ctx, accounts, task.since or ctx.clock.now(), task.until)
+
+
+async def fetched_statement(
+    ctx: AppContext, accounts: Sequence[str], since: Instant, until: Instant | None
+) -> ProviderStatement:
+    """What these accounts list of the period, at most until tomorrow. Raises NoHistory, UnreadableHistory."""
     now = ctx.clock.now()
-    since, until = task.since or now, min(task.until or now, later(now, DAY))
+    until = min(until or now, later(now, DAY))
     lines = await histories_of(ctx.registry, accounts, since, until, ctx.settings.callback_url)
     return ProviderStatement(lines, 0, since, until)

@@ -14,8 +14,8 @@ of the two.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Table
 
@@ -51,13 +51,29 @@ class Listed(Protocol):
     def created_at(self) -> Instant: ...
 
 
+ListedRow = TypeVar("ListedRow", bound=Listed)
+
+
 def key_of(row: Listed) -> RowKey:
     return RowKey(row.created_at, row.id)
 
 
-def follows(key: RowKey, after: RowKey, *, oldest_first: bool) -> bool:
-    """Whether a row comes after the other in the order of the list."""
-    return key > after if oldest_first else key < after
+class PageBounds(Record, frozen=True):
+    """Which rows a page shows: `size` of them at most, newest first unless `oldest_first`, after the first `offset` of
+    the list or after the row with the key `after`, which need not be in the list any more."""
+
+    size: int
+    offset: int = 0
+    after: RowKey | None = None
+    oldest_first: bool = False
+
+    def of(self, rows: Iterable[ListedRow]) -> list[ListedRow]:
+        """The page of a list that was read as a whole, in the order of the page."""
+        rest = [row for row in rows if self.after is None or self._follows(key_of(row), self.after)]
+        return rest[self.offset : self.offset + self.size]
+
+    def _follows(self, key: RowKey, after: RowKey) -> bool:
+        return key > after if self.oldest_first else key < after
 
 
 class ListScope(Record, frozen=True):
@@ -96,29 +112,27 @@ async def read_page(
     db: Database,
     table: Table,
     scope: ListScope,
-    limit: int,
-    offset: int,
+    bounds: PageBounds,
     since: Instant | None = None,
     until: Instant | None = None,
     *,
-    after: RowKey | None = None,
-    oldest_first: bool = False,
     max_skipped: int = MAX_SKIPPED,
     columns: tuple[str, ...] | None = None,
 ) -> tuple[list[Row], int]:
     """One page of a list, and the total; `since` and `until` are inclusive instants of creation.
 
-    `after`: the page begins at the row that follows this key, which need not be in the list any more; `offset` is 0
-    then. `max_skipped`: how many rows may be skipped one by one. `columns`: those that are read, None for all.
+    `max_skipped`: how many rows may be skipped one by one. `columns`: those that are read, None for all.
     """
     before = None if until is None else later(until, 1)
-    kind = ListKind(table, scope.status, scope.event)
-    position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
-    if offset >= position.total:
+    kind, oldest_first = ListKind(table, scope.status, scope.event), bounds.oldest_first
+    position = await _locate(
+        db, kind, scope, bounds.offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped
+    )
+    if bounds.offset >= position.total:
         return [], position.total
     last = None if position.before is None else earlier(position.before, 1)
-    order: dict[str, Any] = {"after": after, "oldest_first": oldest_first, "columns": columns}
-    rows = await read_rows(db, table, scope, limit, position.since, last, skip=position.skip, **order)
+    order: dict[str, Any] = {"after": bounds.after, "oldest_first": oldest_first, "columns": columns}
+    rows = await read_rows(db, table, scope, bounds.size, position.since, last, skip=position.skip, **order)
     return rows, position.total
 
 
