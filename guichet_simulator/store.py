@@ -16,7 +16,7 @@ from typing import Any, Final
 import apsw
 
 from guichet.clock import NEVER, Instant
-from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
+from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, QueuedCallback, Transaction
 
 #: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
 SCHEMA_VERSION: Final = 4
@@ -109,10 +109,6 @@ class Store:
     def get(self, transaction_id: int) -> Transaction:
         [transaction] = self.select("id = ?", transaction_id)
         return transaction
-
-    def find(self, provider: str, kind: Kind, ref: str, resource: str, company: str) -> Transaction | None:
-        where = "provider = ? AND kind = ? AND resource = ? AND ref = ? AND company = ?"
-        return next(iter(self.select(where, provider, kind, resource, ref, company)), None)
 
     def select(self, where: str, *args: Any) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""

@@ -110,6 +110,7 @@ class MtnApi(SimulatedProvider):
     title = "MTN MoMo"
     new_platform = False
     lifetime = 300
+    callback_in_request = True
     #: MTN sends a callback once.
     retries = ()
     errors = {
@@ -157,7 +158,7 @@ class MtnApi(SimulatedProvider):
 
     def _opens(self, name: str, product: str) -> bool:
         """Whether an API user or a subscription key is one of this product's wallet."""
-        credentials = self.ctx.dashboard(self.name).credentials
+        credentials = self.dashboard.credentials
         return credentials is None or product in credentials.get(name, ())
 
 

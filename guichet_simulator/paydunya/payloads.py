@@ -8,7 +8,6 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from guichet.clock import Instant, to_datetime
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import ErrorResponse, Refused, json_bytes, units
 from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
 
@@ -112,11 +111,6 @@ def invoice_key(token: object) -> str:
 
 def payout_key(token: object) -> str:
     return f"paydunya:payout:{token}"
-
-
-def company(ctx: SimulatorContext) -> str:
-    """The account that the client's keys lead to at present."""
-    return ctx.dashboard("paydunya").company
 
 
 def answer(code: str, text: str, **more: object) -> dict[str, object]:
