@@ -1,6 +1,5 @@
 """How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,7 +19,6 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
@@ -31,7 +29,7 @@ from guichet.providers.shared.fields import (
     payer_not_echoed,
     text_or_none,
 )
-from guichet.providers.shared.listings import Body, balance_of
+from guichet.providers.shared.listings import Body
 from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
 
 #: Every other word means pending (docs/providers/README.md, "States").
@@ -162,13 +160,3 @@ def read_payout_status(result: ProviderResponse, reference: str, currency: str) 
     """`read_status` of money that leaves our shop's balance."""
     status = read_status(result, reference, currency)
     return mark_ambiguous(status, _ambiguous_part(_why(result.ok_object())), _AMBIGUOUS)
-
-
-def balances_in(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:
-    """One for each network of the shop, by FeexPay's name for it. The answer has no currency."""
-    balances: object = body
-    for field in ("data", "data", "balances"):
-        balances = balances.get(field) if isinstance(balances, dict) else None
-    if not isinstance(balances, dict):
-        return [None]
-    return [balance_of(network, hundredths(amount), currency_of(network)) for network, amount in balances.items()]

@@ -26,6 +26,7 @@ from guichet.providers.shared.fields import (
     hundredths,
     parse_status_word,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.listings import Body, balance_of
 from guichet.providers.shared.results import classify_http_error, mark_ambiguous
@@ -93,12 +94,11 @@ def read_status(result: ProviderResponse, reference: str) -> StatusResult:
     body = result.ok_object()
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
-            payer = body.get("payer")
             return Succeeded(
                 amount=hundredths(body.get("amount")),
                 currency=text_or_none(body.get("currency")),
                 provider_reference=text_or_none(body.get("financialTransactionId")) or reference,
-                payer_number=full_number(payer.get("partyId")) if isinstance(payer, dict) else None,
+                payer_number=full_number(value_at(body, "payer", "partyId")),
             )
         case ProviderStatus.FAILED:
             return Refused(_REASONS.get(_reason_code(body.get("reason")), "refused"), result.raw)

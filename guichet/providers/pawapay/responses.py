@@ -25,7 +25,6 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     FAILED,
@@ -35,8 +34,8 @@ from guichet.providers.shared.fields import (
     hundredths,
     payer_not_echoed,
     text_or_none,
+    value_at,
 )
-from guichet.providers.shared.listings import Body, balance_of, rows_of
 from guichet.providers.shared.results import classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {
@@ -111,9 +110,7 @@ def read_deposit(result: ProviderResponse, charge: Charge) -> StatusResult:
     status = read_status(result, charge.payment.reference)
     if not isinstance(status, Succeeded):
         return status
-    payer = result.ok_object()["data"].get("payer")
-    details = payer.get("accountDetails") if isinstance(payer, dict) else None
-    payer_number = details.get("phoneNumber") if isinstance(details, dict) else None
+    payer_number = value_at(result.ok_object(), "data", "payer", "accountDetails", "phoneNumber")
     return replace(status, payer_number=payer_not_echoed(payer_number, charge))
 
 
@@ -149,11 +146,8 @@ def _about_our_money(body: dict[str, Any]) -> FloatEmpty | AlreadyRefunded | Non
 
 def failure_code(body: dict[str, Any]) -> str:
     """The reference and the guide of pawaPay name the reason of a refusal differently."""
-    for name, code in (("failureReason", "failureCode"), ("rejectionReason", "rejectionCode")):
-        reason = body.get(name)
-        if isinstance(reason, dict) and reason.get(code):
-            return str(reason[code])
-    return ""
+    code = value_at(body, "failureReason", "failureCode") or value_at(body, "rejectionReason", "rejectionCode")
+    return str(code or "")
 
 
 def read_availability(result: ProviderResponse) -> dict[str, OperatorState] | Unknown:
@@ -173,15 +167,3 @@ def read_availability(result: ProviderResponse) -> dict[str, OperatorState] | Un
 def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
     """The objects in these lists; whatever else is there is left out."""
     return [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
-
-
-def balances_in(body: Body) -> list[FloatBalance | None]:
-    """One for each country; a wallet that serves one provider only names it."""
-    return [
-        balance_of(
-            " ".join(filter(None, (text_or_none(row.get("country")), text_or_none(row.get("provider"))))),
-            hundredths(row.get("balance")),
-            row.get("currency"),
-        )
-        for row in rows_of(body.get("balances"))
-    ]

@@ -85,26 +85,21 @@ class PayDunya(HttpProvider):
     key_setting = "token"
     initiation_timeout = _INVOICE_TIMEOUT + _SOFTPAY_TIMEOUT + _CONFIRM_TIMEOUT + 5
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
+    def configure(self, settings: Mapping[str, str]) -> None:
         self._is_test = is_test(settings["private_key"])
-        if self._is_test != (_TEST_PATH in urlsplit(account.base_url).path.split("/")):
+        if self._is_test != (_TEST_PATH in urlsplit(self._http.base_url).path.split("/")):
             raise ValueError("base_url ends with /sandbox-api for a private_key that begins with test_, else with /api")
         self._master_key = settings["master_key"]
-        self._headers = {
+        self._http.headers = {
             "PAYDUNYA-MASTER-KEY": self._master_key,
             "PAYDUNYA-PRIVATE-KEY": settings["private_key"],
             "PAYDUNYA-TOKEN": settings["token"],
         }
         self._requests = PayinRequests(settings)
-        self._payouts = Payouts(self._post, clock)
+        self._payouts = Payouts(self._http, self._clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in NETWORKS and NETWORKS[operator].payout is not None
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return operator in NETWORKS and currency == CURRENCY
@@ -131,7 +126,7 @@ class PayDunya(HttpProvider):
     async def _charge(self, charge: Charge, token: str) -> InitiationResult:
         """Charges the network on the invoice. Without an explicit refusal the invoice's state decides."""
         path, fields = self._requests.softpay(charge, token)
-        result = await self._post(f"/v1/softpay/{path}", fields, _SOFTPAY_TIMEOUT)
+        result = await self._http.post(f"/v1/softpay/{path}", fields, timeout=_SOFTPAY_TIMEOUT)
         refused = _refused_by_status(result, charge)
         if isinstance(refused, NotProcessed | Refused):
             return refused
@@ -184,20 +179,15 @@ class PayDunya(HttpProvider):
         return read_callback(callback, self._master_key)
 
     async def _create(self, invoice: Mapping[str, Any]) -> ProviderResponse:
-        return await self._post(f"{_INVOICES}/create", invoice, _INVOICE_TIMEOUT)
+        return await self._http.post(f"{_INVOICES}/create", invoice, timeout=_INVOICE_TIMEOUT)
 
     async def _confirm(self, token: str) -> ProviderResponse:
-        path = f"{_INVOICES}/confirm/{quote(token, safe='')}"
-        return await self._http.send("GET", path, headers=self._headers, timeout=_CONFIRM_TIMEOUT)
-
-    async def _post(self, path: str, body: Mapping[str, Any], timeout: float) -> ProviderResponse:
-        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
+        return await self._http.get(f"{_INVOICES}/confirm/{quote(token, safe='')}", timeout=_CONFIRM_TIMEOUT)
 
 
 class PayDunyaWithBalances(PayDunya):
     async def balances(self) -> list[FloatBalance] | Unknown:
-        result = await self._http.send("GET", f"{PAYOUTS}/check-balance", headers=self._headers)
-        return read_balances(result, balances_in)
+        return read_balances(await self._http.get(f"{PAYOUTS}/check-balance"), balances_in)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         return [*await super().check_account(setup), balances_read(await self.balances())]

@@ -10,7 +10,7 @@ from guichet.domain.phone_numbers import written_forms
 from guichet.providers.base import CARDS, Charge, NotProcessed
 from guichet.providers.paydunya.networks import NETWORKS, Network
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.fields import plain_text, return_url, text_or_none, units
+from guichet.providers.shared.fields import plain_text, return_url, text_or_none, units, value_at
 
 #: The least that it takes or pays out, in main units.
 MIN_AMOUNT: Final = 200
@@ -75,9 +75,7 @@ class PayinRequests:
         """Where the customer confirms; None where that is on the telephone, or was done by giving a code."""
         if charge.otp or not NETWORKS[charge.payment.operator].redirects:
             return None
-        others = body.get("other_url")
-        other = others.get(self._orange_page) if isinstance(others, dict) else None
-        return as_address(other) or as_address(body.get("url"))
+        return as_address(value_at(body, "other_url", self._orange_page)) or as_address(body.get("url"))
 
 
 def as_address(value: object) -> str | None:

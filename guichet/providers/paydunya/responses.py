@@ -24,6 +24,7 @@ from guichet.providers.shared.fields import (
     hundredths,
     parse_status_word,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.listings import Body, balance_of
 from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
@@ -120,10 +121,8 @@ def says_no(body: Body) -> bool:
 
 def wording(body: Body) -> str:
     """Everything that the body says in prose, in capitals."""
-    nested = body.get("errors")
     texts = [body.get(name) for name in ("response_text", "message", "description", "fail_reason")]
-    if isinstance(nested, dict):
-        texts += [nested.get("message"), nested.get("description")]
+    texts += [value_at(body, "errors", name) for name in ("message", "description")]
     return " ".join(text for text in texts if isinstance(text, str)).replace("’", "'").upper()
 
 
@@ -175,8 +174,7 @@ def read_invoice_status(
     body = result.ok_object()
     if code_of(body) != "00":
         return Unknown(result.raw)
-    custom = body.get("custom_data")
-    reference = custom.get("reference") if isinstance(custom, dict) else None
+    reference = value_at(body, "custom_data", "reference")
     if reference != charge.payment.reference and (reference or not proven):
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     if body.get("mode", mode) != mode:

@@ -88,6 +88,13 @@ def decode_json_object(body: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def value_at(body: object, *names: str) -> Any:
+    """What stands under these names, one inside the other; None where one is missing or stands in no object."""
+    for name in names:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
+
+
 def units(amount: Hundredths) -> int:
     """Main units of a currency without decimals. Amounts are rounded to them before they come here (D27)."""
     return amount // 100

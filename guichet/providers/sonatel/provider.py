@@ -9,10 +9,8 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from guichet.clock import Clock
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -25,10 +23,9 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderResponse
 from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
 from guichet.providers.shared.results import most_conclusive, probe_result
 from guichet.providers.sonatel import checks as sonatel_checks
@@ -49,9 +46,7 @@ TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
 class Sonatel(HttpProvider):
     account_settings = ("client_id", "merchant_code", "retailer_msisdn")
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
+    def configure(self, settings: Mapping[str, str]) -> None:
         form = {
             "client_id": settings["client_id"],
             "client_secret": settings["client_secret"],
@@ -60,15 +55,11 @@ class Sonatel(HttpProvider):
         self._merchant_code = settings["merchant_code"]
         self._retailer = settings.get("retailer_msisdn")
         self._retailer_pin = settings.get("retailer_pin")
-        self._webhook_secret = settings.get("webhook_secret")
-        self._tokens = AccessTokens(self._http, clock, "/oauth/v1/token", form=form)
+        self._tokens = AccessTokens(self._http, self._clock, "/oauth/v1/token", form=form)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
         return operator == OPERATOR and bool(self._retailer and self._retailer_pin)
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return operator == OPERATOR and currency == _CURRENCY
@@ -129,9 +120,7 @@ class Sonatel(HttpProvider):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
         body = parse_callback_json(callback)
-        if body is None or not signatures.is_signed(
-            callback, "x-sonatel-signature", secret=self._webhook_secret, separator=b",", now=self._clock.now()
-        ):
+        if body is None or not self.is_signed(callback, "x-sonatel-signature", b","):
             return None
         nested = body.get("transaction")
         transaction = nested if isinstance(nested, dict) else body

@@ -29,6 +29,7 @@ from guichet.providers.shared.fields import (
     hundredths,
     parse_status_word,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.results import classify_http_error
 
@@ -123,13 +124,11 @@ def read_row(row: Mapping[str, Any]) -> StatusResult:
     status, provider_reference = row.get("status"), text_or_none(row.get("transactionId"))
     match parse_status_word(_STATUSES, status):
         case ProviderStatus.SUCCEEDED:
-            amount, customer = row.get("amount"), row.get("customer")
-            money = amount if isinstance(amount, dict) else {}
             return Succeeded(
-                amount=hundredths(money.get("value")),
-                currency=text_or_none(money.get("unit")),
+                amount=hundredths(value_at(row, "amount", "value")),
+                currency=text_or_none(value_at(row, "amount", "unit")),
                 provider_reference=provider_reference,
-                payer_number=full_number(customer.get("id"), SENEGAL) if isinstance(customer, dict) else None,
+                payer_number=full_number(value_at(row, "customer", "id"), SENEGAL),
             )
         case ProviderStatus.FAILED:
             return Refused(_read_reason(row), verbatim(f"status {status}"))

@@ -15,7 +15,6 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
@@ -26,8 +25,8 @@ from guichet.providers.shared.fields import (
     full_number,
     hundredths,
     text_or_none,
+    value_at,
 )
-from guichet.providers.shared.listings import Body, balance_of
 from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 #: The codes that refuse a payment, a refund or a payout.
@@ -75,7 +74,7 @@ def read_session(session: Mapping[str, Any]) -> StatusResult:
             payer_number=full_number(session.get("restrict_payer_mobile")),
         )
     if payment == "cancelled" or (checkout == "expired" and payment != "succeeded"):
-        code = _nested_code(session.get("last_payment_error"), "code")
+        code = str(value_at(session, "last_payment_error", "code") or "")
         return Refused(_REASONS.get(code, "expired" if checkout == "expired" else "rejected_by_payer"), code)
     if checkout == "open" and payment == "processing":
         return _accepted(session)
@@ -101,7 +100,7 @@ def read_payout(result: ProviderResponse) -> Accepted | Succeeded | Refused | Un
 
 def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
     payout_id, status = text_or_none(payout.get("id")), str(payout.get("status"))
-    code = _nested_code(payout.get("payout_error"), "error_code")
+    code = str(value_at(payout, "payout_error", "error_code") or "")
     raw = verbatim(f"{status} {code}".strip())
     match _PAYOUT_STATUSES.get(status):
         case ProviderStatus.SUCCEEDED:
@@ -145,11 +144,3 @@ def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
     if session_id is None:
         return Unknown(ProviderAnswer.SESSION_WITHOUT_ID())
     return Accepted(session_id, text_or_none(session.get("wave_launch_url")))
-
-
-def _nested_code(error: object, field: str) -> str:
-    return str(error.get(field)) if isinstance(error, dict) else ""
-
-
-def balances_in(body: Body) -> list[FloatBalance | None]:
-    return [balance_of("", hundredths(body.get("amount")), body.get("currency"))]
