@@ -128,8 +128,3 @@ class ProviderTransactions:
         self.ctx.apply_due_decisions()
         where = f"provider = ? AND company = ? AND {where}"
         return self.ctx.store.select(where, self.name, self.dashboard.company, *args)
-
-    def own_key(self, key: str) -> str:
-        """An Idempotency-Key, which another account may use for itself."""
-        company = self.dashboard.company
-        return f"{company}/{key}" if company else key

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import (
     Refused,
@@ -19,6 +18,7 @@ from guichet_simulator.http_helpers import (
     credential,
     json_response,
 )
+from guichet_simulator.idempotency import IdempotencyKey
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.stripe.payloads import (
@@ -32,6 +32,9 @@ from guichet_simulator.stripe.payloads import (
 )
 
 _MAX_KEY: Final = 255
+_OTHER_PARAMETERS: Final = error(
+    400, "idempotency_error", "Keys for idempotent requests can only be used with the same parameters."
+)
 
 
 class StripeApi(SimulatedProvider):
@@ -89,25 +92,12 @@ class StripeApi(SimulatedProvider):
 
     # Idempotent POSTs
 
-    def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
-        """The first response to this Idempotency-Key, even if it was lost; None for a new key. Raises Refused."""
-        if key is None:
-            return None
-        if not 0 < len(key) <= _MAX_KEY:
+    def idempotency_key(self, request: Request, call: str, form: Mapping[str, str]) -> IdempotencyKey:
+        """Raises Refused for one that is too long or empty."""
+        key = request.headers.get("idempotency-key")
+        if key is not None and not 0 < len(key) <= _MAX_KEY:
             raise Refused(invalid_request("Invalid Idempotency-Key."))
-        try:
-            own_key = self.own_key(key)
-            return http_helpers.stored_response(self.ctx.store, self.name, key=own_key, fingerprint=fingerprint)
-        except http_helpers.IdempotencyKeyReused:
-            message = "Keys for idempotent requests can only be used with the same parameters."
-            raise Refused(error(400, "idempotency_error", message)) from None
-
-    def store_response(self, key: str | None, fingerprint: str, payload: object) -> Response:
-        response = json_response(payload)
-        if key is None:
-            return response
-        own_key = self.own_key(key)
-        return http_helpers.store_response(self.ctx.store, self.name, response, key=own_key, fingerprint=fingerprint)
+        return IdempotencyKey(self, key, call, form, _OTHER_PARAMETERS)
 
     # What is only read
 

@@ -9,7 +9,6 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import http_helpers
 from guichet_simulator.http_helpers import (
     Refused,
     form_fields,
@@ -58,14 +57,14 @@ class Stripe(StripeApi):
         ]
 
     async def create_session(self, request: Request) -> Response:
-        form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = http_helpers.fingerprint("sessions", form)
-        if stored := self.stored_response(key, fingerprint):
-            return stored
+        form = await form_fields(request)
+        key = self.idempotency_key(request, "sessions", form)
+        if first := key.first_response():
+            return first
         if param := _invalid_parameter(form, self.ctx.clock.now()):
             raise Refused(invalid_request(f"Invalid value: {param}", param=param))
         new = self._new_session(form, live=self.is_live(request))
-        return await self.take(new, lambda tx: self.store_response(key, fingerprint, session_object(tx)))
+        return await self.take(new, lambda tx: key.respond(session_object(tx)))
 
     def _new_session(self, form: Mapping[str, str], *, live: bool) -> NewTransaction:
         now, digits = self.ctx.clock.now(), form[f"{_PRICE}[unit_amount]"]
@@ -109,10 +108,10 @@ class Stripe(StripeApi):
         return json_response(session_object(self.ctx.store.get(session.id)))
 
     async def refund(self, request: Request) -> Response:
-        form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = http_helpers.fingerprint("refunds", form)
-        if stored := self.stored_response(key, fingerprint):
-            return stored
+        form = await form_fields(request)
+        key = self.idempotency_key(request, "refunds", form)
+        if first := key.first_response():
+            return first
         debit, amount = self._refundable(request, form)
         scenario, kept = self.choose_scenario("credit", debit.detail["digits"]), self._keeps_refunds()
         new = NewTransaction(
@@ -134,7 +133,7 @@ class Stripe(StripeApi):
 
         def answer(tx: Transaction) -> Response:
             self.ctx.queue_callback(tx, "created")
-            return self.store_response(key, fingerprint, refund_object(tx))
+            return key.respond(refund_object(tx))
 
         return await self.take(new, answer)
 

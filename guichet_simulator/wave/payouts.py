@@ -9,9 +9,9 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
+from guichet_simulator.idempotency import IdempotencyKey
 from guichet_simulator.models import PENDING, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.transactions import NewTransaction
@@ -35,24 +35,15 @@ class WavePayouts:
             raise Refused(api.error(ResponseKind.REFUSED))
         _check_payout(body, wallet)
         self._merchants.refuse_unknown(request, body)
-        key = api.own_key(f"{wallet.name}:{request.headers['idempotency-key']}")
-        store, fingerprint = api.ctx.store, http_helpers.fingerprint("payout", body)
-        try:
-            stored = http_helpers.stored_response(store, api.name, key=key, fingerprint=fingerprint)
-        except http_helpers.IdempotencyKeyReused:
-            raise Refused(error(409, "idempotency-mismatch")) from None
-        if stored:
-            return stored
+        name = f"{wallet.name}:{request.headers['idempotency-key']}"
+        key = IdempotencyKey(api, name, "payout", body, error(409, "idempotency-mismatch"))
+        if first := key.first_response():
+            return first
         new = _new_payout(api, body, wallet)
         refused = ResponseKind.REFUSED if new.scenario.response is ResponseKind.REFUSED else None
         if refusal := api.float_refusal("payout") or refused:
             return api.error(refusal, "payout")
-
-        def made(tx: Transaction) -> Response:
-            response = json_response(payout_object(tx))
-            return http_helpers.store_response(store, api.name, response, key=key, fingerprint=fingerprint)
-
-        return await api.take(new, made)
+        return await api.take(new, lambda tx: key.respond(payout_object(tx)))
 
     async def read(self, request: Request) -> Response:
         payout = self._find(request)

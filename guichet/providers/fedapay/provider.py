@@ -57,7 +57,6 @@ from guichet.providers.shared.fields import (
 from guichet.providers.shared.listings import Body, StatesBalances
 from guichet.providers.shared.results import classify_http_error
 
-_MIN_PAYIN: Final = Hundredths(100_00)
 _MAX_TEXT: Final = 60
 #: Seconds. FedaPay publishes none; its libraries wait 80. Together, with the token asked for twice, they are what an
 #: initiation may take.
@@ -74,6 +73,7 @@ def is_sandbox_key(settings: Mapping[str, str]) -> bool:
 
 class FedaPay(StatesBalances):
     balance_path = "/v1/balances"
+    min_payin = Hundredths(100_00)
     #: A transaction that nobody pays expires then; the prompt of a network sooner.
     page_lasts = DAY
     key_setting = "secret_key"
@@ -92,8 +92,6 @@ class FedaPay(StatesBalances):
         return operator in self._networks.served and currency == CURRENCY
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if charge.amount < _MIN_PAYIN:
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEDAPAY())
         if unserved := self.refuse_unserved(charge, "FedaPay"):
             return unserved
         created = await self._create(charge)

@@ -58,7 +58,6 @@ from guichet.providers.shared.results import most_conclusive
 
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
-_MIN_PAYIN: Final = Hundredths(100_00)
 #: The path and the `network` of payouts; the other operators have a path of their own name and no `network`.
 _PAYOUTS: Final[dict[str, tuple[str, str | None]]] = {
     "mtn": ("transfer/global", "MTN"),
@@ -83,6 +82,7 @@ _PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
 
 class FeexPay(StatesBalances):
     account_settings = ("shop",)
+    min_payin = Hundredths(100_00)
     initiation_timeout = _INITIATION_TIMEOUT
 
     def configure(self, settings: Mapping[str, str]) -> None:
@@ -98,7 +98,7 @@ class FeexPay(StatesBalances):
         return currency == _currency(operator)
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "FeexPay"):
             return unserved
         if charge.payment.operator in _TEXTS_CODES and not charge.otp:
             return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
@@ -112,7 +112,7 @@ class FeexPay(StatesBalances):
     async def send_code(self, charge: Charge) -> OtpRequestResult:
         if charge.payment.operator not in _TEXTS_CODES:
             return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.payment.operator))
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "FeexPay"):
             return unserved
         body = self._payin_body(structs.replace(charge, otp=None))
         return read_code_sent(
@@ -262,12 +262,6 @@ class FeexPay(StatesBalances):
     async def _post(self, path: str, body: Mapping[str, object]) -> ProviderResponse:
         """How long it may take is the caller's rule; see `initiation_timeout`."""
         return await self._http.post(path, body, timeout=_INITIATION_TIMEOUT + 5)
-
-    def _unserved(self, charge: Charge) -> NotProcessed | None:
-        """Why this payin is not sent to FeexPay; None when it is."""
-        if charge.amount < _MIN_PAYIN:
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
-        return self.refuse_unserved(charge, "FeexPay")
 
 
 def _currency(operator: str) -> str:

@@ -36,6 +36,7 @@ from guichet.providers.mtn.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.choices import choice
 from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderClient, ProviderResponse
 from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
@@ -67,13 +68,9 @@ class Mtn(HttpProvider):
 
     def configure(self, settings: Mapping[str, str]) -> None:
         """Raises ValueError for a `target_env` or a `refund_via` that does not exist."""
-        self._environment = settings["target_env"]
-        if self._environment not in _ENVIRONMENTS:
-            raise ValueError(f"target_env must be one of {', '.join(_ENVIRONMENTS)}")
+        self._environment = choice(settings, "target_env", _ENVIRONMENTS)
         self._operator, self._currency = _ENVIRONMENTS[self._environment]
-        self._refund_via = settings.get("refund_via") or "refund"
-        if self._refund_via not in ("refund", "transfer"):
-            raise ValueError("refund_via must be refund or transfer")
+        self._refund_via = choice(settings, "refund_via", ("refund", "transfer"))
         self._collection = _Product("collection", self._http, self._clock, settings)
         self._disbursement = (
             _Product("disbursement", self._http, self._clock, settings, prefix="disbursement_")

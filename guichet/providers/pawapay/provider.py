@@ -42,6 +42,7 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.choices import choice
 from guichet.providers.shared.client import ProviderResponse, Sign
 from guichet.providers.shared.fields import (
     hundredths,
@@ -243,9 +244,7 @@ def _message(description: str) -> str:
 def _signer(settings: Mapping[str, str], clock: Clock) -> Sign | None:
     """Signs what is posted with the account's key; None where our requests are not signed. Raises ValueError for
     settings that cannot be used."""
-    encoding = _ENCODINGS.get(settings.get("signature_encoding") or "der")
-    if encoding is None:
-        raise ValueError("signature_encoding must be der or raw")
+    encoding = _ENCODINGS[choice(settings, "signature_encoding", _ENCODINGS)]
     if not (signing_key := settings.get("signing_key")):
         return None
     from guichet.providers.pawapay import http_message_signatures as signatures  # noqa: PLC0415 - `cryptography` is large

@@ -61,7 +61,7 @@ class Payouts:
             unpaid = ProviderAnswer.NOT_PAID_BY_PAYDUNYA(currency=request.currency)
             return NotProcessed("currency_not_accepted", unpaid)
         if request.amount < Hundredths(MIN_AMOUNT * 100):
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL(account="PayDunya", least=str(MIN_AMOUNT)))
         if foreign := foreign_number(operator, request.payee_number):
             return foreign
         body = {

@@ -10,6 +10,7 @@ from guichet.domain.phone_numbers import written_forms
 from guichet.providers.base import CARDS, Charge, NotProcessed
 from guichet.providers.paydunya.networks import NETWORKS, Network
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.choices import choice
 from guichet.providers.shared.fields import plain_text, return_url, text_or_none, units, value_at
 
 #: The least that it takes or pays out, in main units.
@@ -28,9 +29,7 @@ class PayinRequests:
         self._store, self._email = settings["store"], settings["email"]
         self._celtiis_field = settings.get("celtiis_phone_field")
         self._return_url = settings.get("return_url")
-        self._orange_page = settings.get("orange_sn_page") or _ORANGE_PAGES[0]
-        if self._orange_page not in _ORANGE_PAGES:
-            raise ValueError(f"orange_sn_page must be one of {', '.join(_ORANGE_PAGES)}")
+        self._orange_page = choice(settings, "orange_sn_page", _ORANGE_PAGES)
 
     def invoice(self, charge: Charge) -> dict[str, Any]:
         payment = charge.payment

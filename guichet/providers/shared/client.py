@@ -266,6 +266,8 @@ class HttpProvider(Provider):
     account_settings: ClassVar[tuple[str, ...]] = ()
     #: Only for an account that no setting names: the one that holds its key.
     key_setting: ClassVar[str | None] = None
+    #: The least that it takes, where that is more than the contract's minimum.
+    min_payin = Hundredths(0)
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for settings that cannot work."""
@@ -293,14 +295,17 @@ class HttpProvider(Provider):
         )
 
     def refuse_unserved(self, charge: Charge, account: str) -> NotProcessed | None:
-        """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
+        """Why this account is not asked for the debit; None when it `takes` the operator in the currency, and so much.
 
         If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
         account's is the request's (D16).
         """
         operator = charge.payment.operator
         if self.takes(operator, charge.payment.currency):
-            return None
+            if charge.amount >= self.min_payin:
+                return None
+            least = str(self.min_payin // 100)
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL(account=account, least=least))
         if any(self.takes(operator, currency) for currency in CURRENCIES):
             facts = {"account": account, "operator": operator, "currency": charge.payment.currency}
             return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**facts))

@@ -32,6 +32,7 @@ from guichet.providers.capabilities import FloatBalance, MerchantNames
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.choices import choice, switch
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     callback_reference,
@@ -85,14 +86,9 @@ class Wave(StatesBalances):
         self._http.headers = {"Authorization": f"Bearer {settings['api_key']}"}
         if secret := settings.get("signing_secret"):
             self._http.sign = partial(self._signature, secret)
-        self._webhook_mode = settings.get("webhook_mode") or "signing"
-        if self._webhook_mode not in ("signing", "shared"):
-            raise ValueError("webhook_mode must be signing or shared")
+        self._webhook_mode = choice(settings, "webhook_mode", ("signing", "shared"))
         self._merchant_id = settings.get("aggregated_merchant_id")
-        aggregates = settings.get("aggregated_merchants") or "no"
-        if aggregates not in ("yes", "no"):
-            raise ValueError("aggregated_merchants must be true or false")
-        self.needs_merchant_id = aggregates == "yes"
+        self.needs_merchant_id = switch(settings, "aggregated_merchants", default=False)
         if self.needs_merchant_id and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.
