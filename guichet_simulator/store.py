@@ -110,6 +110,9 @@ class Store:
         [transaction] = self.select("id = ?", transaction_id)
         return transaction
 
+    def known(self, transaction_id: object) -> Transaction | None:
+        return next(iter(self.select("id = ?", transaction_id)), None)
+
     def select(self, where: str, *args: Any) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""
         # "+": SQLite would rather read the whole table in this order than use the index of the condition.

@@ -2,8 +2,9 @@
 those that the client's account finds again."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
+
+from msgspec import Struct, field, structs
 
 from guichet.clock import SECOND, later
 from guichet_simulator import scenarios
@@ -15,8 +16,7 @@ from guichet_simulator.scenarios import CallbackBehaviour, ResponseKind, Scenari
 _FORGED_AFTER: Final = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class NewTransaction:
+class NewTransaction(Struct, frozen=True):
     """A request that the provider takes; see `Transaction`. It expires after `lifetime` seconds (None: the provider's)
     when it waits for a customer."""
 
@@ -85,29 +85,21 @@ class ProviderTransactions:
         wait = (new.lifetime or self.lifetime) if scenario.waits_for_customer else scenario.after
         due_at = None if scenario.final_state is None else later(now, int(wait * SECOND))
         other_currency = "XAF" if new.currency == "XOF" else "XOF"
+        given = structs.asdict(new)
+        del given["lifetime"]
         tx = self.ctx.store.add(
-            {
+            given
+            | {
                 "provider": self.name,
-                "kind": new.kind,
-                "resource": new.resource,
-                "operator": new.operator,
-                "ref": new.ref,
-                "client_ref": new.client_ref,
-                "phone": new.phone,
-                "amount": new.amount,
-                "currency": new.currency,
                 "stated_amount": None if scenario.hides_amount else new.amount + scenario.amount_error,
                 "stated_currency": other_currency if scenario.wrong_currency else new.currency,
                 "state": PENDING,
-                "parent": new.parent,
                 "scenario": scenario.name,
                 "planned_state": scenario.final_state,
                 "planned_reason": scenario.reason,
                 "due_at": due_at,
                 "created_at": now,
-                "callback_url": new.callback_url,
                 "company": self.dashboard.company,
-                "detail": dict(new.detail),
             }
         )
         if scenario.callbacks is CallbackBehaviour.FORGED:

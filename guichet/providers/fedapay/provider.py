@@ -48,7 +48,6 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     decode_json_object,
-    parse_callback_json,
     plain_text,
     return_url,
     text_or_none,
@@ -200,7 +199,7 @@ class FedaPay(StatesBalances):
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured. A payout may have the id of a transaction, so ids
         count only beside our reference."""
-        event = parse_callback_json(callback)
+        event = decode_json_object(callback.body)
         if event is None or not self.is_signed(callback, "x-fedapay-signature", b".", scheme="s"):
             return None
         entity = _entity(event)

@@ -24,13 +24,11 @@ from guichet.providers.fedapay.networks import CURRENCY, CURRENCY_IDS
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     parse_status_word,
     payer_not_echoed,
+    status_words,
     text_or_none,
     value_at,
 )
@@ -38,26 +36,14 @@ from guichet.providers.shared.listings import Body, balance_of, rows_of
 from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 #: What was given back from FedaPay's dashboard was paid before. Every other word means pending.
-STATUSES: Final[dict[str, ProviderStatus]] = {
-    "APPROVED": SUCCEEDED,
-    "TRANSFERRED": SUCCEEDED,
-    "REFUNDED": SUCCEEDED,
-    "APPROVED_PARTIALLY_REFUNDED": SUCCEEDED,
-    "TRANSFERRED_PARTIALLY_REFUNDED": SUCCEEDED,
-    "DECLINED": FAILED,
-    "CANCELED": FAILED,
-    "EXPIRED": FAILED,
-}
+STATUSES: Final = status_words(
+    succeeded="APPROVED TRANSFERRED REFUNDED APPROVED_PARTIALLY_REFUNDED TRANSFERRED_PARTIALLY_REFUNDED",
+    failed="DECLINED CANCELED EXPIRED",
+)
 #: `pending` is a payout that was created and not started: nothing moved, and nothing will.
-PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "SCHEDULED": PENDING,
-    "STARTED": PENDING,
-    "PROCESSING": PENDING,
-    "SENT": SUCCEEDED,
-    "FAILED": FAILED,
-    "DECLINED": FAILED,
-    "CANCELED": FAILED,
-}
+PAYOUT_STATUSES: Final = status_words(
+    pending="SCHEDULED STARTED PROCESSING", succeeded="SENT", failed="FAILED DECLINED CANCELED"
+)
 NOT_STARTED: Final = "PENDING"
 _EXPIRED: Final = "EXPIRED"
 #: The network's word for a payer, or of a payout a payee, without money. A payout leaves our own balance too.

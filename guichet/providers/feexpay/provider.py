@@ -46,8 +46,8 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     callback_reference,
+    decode_json_object,
     hundredths,
-    parse_callback_json,
     plain_text,
     text_or_none,
     units,
@@ -216,7 +216,7 @@ class FeexPay(StatesBalances):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
-        body = parse_callback_json(callback) or {}
+        body = decode_json_object(callback.body) or {}
         provider_reference = text_or_none(body.get("reference")) or body.get("order_id")
         return callback_reference(body.get("callback_info"), provider_reference)
 

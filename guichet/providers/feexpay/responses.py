@@ -21,26 +21,18 @@ from guichet.providers.base import (
 )
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     parse_status_word,
     payer_not_echoed,
+    status_words,
     text_or_none,
 )
 from guichet.providers.shared.listings import Body
 from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
 
 #: Every other word means pending (docs/providers/README.md, "States").
-STATUSES: Final[dict[str, ProviderStatus]] = {
-    "SUCCESSFUL": SUCCEEDED,
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "CANCELLED": FAILED,
-    "REJECTED": FAILED,
-    "EXPIRED": FAILED,
-}
+STATUSES: Final = status_words(succeeded="SUCCESSFUL SUCCESS", failed="FAILED CANCELLED REJECTED EXPIRED")
 #: A part of a code or of a message, and what it means.
 _REASONS: Final[dict[str, RefusalReason]] = {
     "LOW_BALANCE": "insufficient_funds",
@@ -100,7 +92,7 @@ def read_code_sent(result: ProviderResponse) -> OtpRequestResult:
     body = result.object()
     if body is None:
         return Unknown(result.raw)
-    if parse_status_word(STATUSES, body.get("status")) is FAILED:
+    if parse_status_word(STATUSES, body.get("status")) is ProviderStatus.FAILED:
         return Refused(find_reason(_REASONS, body.get("reason") or body.get("message") or ""), result.raw)
     return Accepted()
 

@@ -38,7 +38,7 @@ from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.choices import choice
 from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderClient, ProviderResponse
-from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.fields import decode_json_object, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
 
@@ -171,7 +171,7 @@ class Mtn(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None or "status" not in body:
             return None
         return CallbackReference(text_or_none(body.get("externalId")))

@@ -29,13 +29,11 @@ from guichet.providers.shared.account_findings import AccountFinding, AccountSub
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
-    parse_callback_json,
+    decode_json_object,
     parse_status_word,
     return_url,
+    status_words,
     text_or_none,
     units,
 )
@@ -50,13 +48,7 @@ _ACCOUNT_ERRORS: Final = frozenset({50, 53, 1202, 1203})
 _FORBIDDEN: Final = 1201
 #: Orange already has an order with this id.
 _DUPLICATE_ORDER: Final = 1204
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "INITIATED": PENDING,
-    "PENDING": PENDING,
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "EXPIRED": FAILED,
-}
+_STATUSES: Final = status_words(pending="INITIATED PENDING", succeeded="SUCCESS", failed="FAILED EXPIRED")
 
 
 def is_sandbox(settings: Mapping[str, str]) -> bool:
@@ -133,7 +125,7 @@ class Orange(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed and do not name our reference, which is the last part of the path."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None or not body.get("notif_token"):
             return None
         return CallbackReference(provider_reference=text_or_none(body.get("order_id")))

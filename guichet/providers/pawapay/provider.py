@@ -45,8 +45,8 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.choices import choice
 from guichet.providers.shared.client import ProviderResponse, Sign
 from guichet.providers.shared.fields import (
+    decode_json_object,
     hundredths,
-    parse_callback_json,
     plain_text,
     return_url,
     text_or_none,
@@ -218,7 +218,7 @@ class PawaPay(StatesBalances):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None:
             return None
         if self._verify and not self._verify(callback, self._clock.now()):

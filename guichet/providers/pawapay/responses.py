@@ -27,27 +27,23 @@ from guichet.providers.base import (
 )
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     payer_not_echoed,
+    status_words,
     text_or_none,
     value_at,
 )
-from guichet.providers.shared.results import classify_http_error
+from guichet.providers.shared.results import by_code, classify_http_error
 
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "INSUFFICIENT_BALANCE": "insufficient_funds",
-    "PAYER_NOT_FOUND": "payer_not_found",
-    "RECIPIENT_NOT_FOUND": "payer_not_found",
-    "INVALID_PHONE_NUMBER": "payer_not_found",
-    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
-    "PAYER_LIMIT_REACHED": "limit_reached",
-    "WALLET_LIMIT_REACHED": "limit_reached",
-    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
-}
+_REASONS: Final = by_code(
+    {
+        "insufficient_funds": "INSUFFICIENT_BALANCE",
+        "payer_not_found": "PAYER_NOT_FOUND RECIPIENT_NOT_FOUND INVALID_PHONE_NUMBER",
+        "rejected_by_payer": "PAYMENT_NOT_APPROVED",
+        "limit_reached": "PAYER_LIMIT_REACHED WALLET_LIMIT_REACHED AMOUNT_OUT_OF_BOUNDS",
+    }
+)
 #: Rejections after which another route may be tried: the operator or our account is closed, nothing was taken.
 _NOT_PROCESSED: Final[dict[str, RefusalReason]] = {
     "PROVIDER_TEMPORARILY_UNAVAILABLE": "operator_unavailable",
@@ -60,14 +56,9 @@ _NOT_PROCESSED: Final[dict[str, RefusalReason]] = {
 #: Rejections that say nothing about the money.
 _INCONCLUSIVE: Final = frozenset({"", "UNKNOWN_ERROR", "REFUND_IN_PROGRESS"})
 _ACCEPTED: Final = frozenset({"ACCEPTED", "DUPLICATE_IGNORED", "ENQUEUED"})
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "ACCEPTED": PENDING,
-    "ENQUEUED": PENDING,
-    "PROCESSING": PENDING,
-    "IN_RECONCILIATION": PENDING,
-    "COMPLETED": SUCCEEDED,
-    "FAILED": FAILED,
-}
+_STATUSES: Final = status_words(
+    pending="ACCEPTED ENQUEUED PROCESSING IN_RECONCILIATION", succeeded="COMPLETED", failed="FAILED"
+)
 #: Of deposits: they are taken, they take long, or they are refused.
 _AVAILABILITY: Final[dict[str, OperatorState]] = {"OPERATIONAL": UP, "DELAYED": DEGRADED, "CLOSED": DOWN}
 

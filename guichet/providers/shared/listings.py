@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 from guichet.clock import DAY, Instant, earlier, iso
 from guichet.domain.messages import Answer
 from guichet.domain.money import Hundredths
-from guichet.domain.reconciliation import Line
+from guichet.domain.reconciliation import Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import HttpProvider, ProviderResponse
-from guichet.providers.shared.fields import text_or_none
+from guichet.providers.shared.fields import ProviderStatus, text_or_none
 from guichet.providers.shared.results import probe_result
 
 Body = Mapping[str, Any]
@@ -67,6 +67,13 @@ def days(since: Instant, until: Instant) -> list[str]:
     """The UTC days from that of `since` to that of `until`, both included, as `2026-11-20`."""
     first = earlier(since, since % DAY)
     return [iso(Instant(at))[:10] for at in range(first, until + 1, DAY)] or [iso(first)[:10]]
+
+
+def line_status(meaning: ProviderStatus | None) -> LineStatus:
+    """A word that means nothing is pending, as it is everywhere (docs/providers/README.md, "States")."""
+    if meaning is ProviderStatus.SUCCEEDED:
+        return "succeeded"
+    return "failed" if meaning is ProviderStatus.FAILED else "pending"
 
 
 async def as_lines(rows: Iterable[Row], convert: Callable[[int, Row], Line | None]) -> list[Line]:

@@ -8,8 +8,9 @@ import base64
 import binascii
 from collections.abc import Mapping
 from typing import Any, Final, Literal
+from uuid import uuid4
 
-from guichet.domain.messages import Answer
+from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
 from guichet.providers.base import (
     Callback,
@@ -23,12 +24,19 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.shared.account_checks import AccountSetup, Finding
+from guichet.providers.shared.account_checks import (
+    AccountSetup,
+    Finding,
+    answered,
+    callback_address_is_ours,
+    no_call,
+    wrong,
+)
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderResponse
-from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
+from guichet.providers.shared.fields import callback_reference, decode_json_object, units, value_at
 from guichet.providers.shared.results import most_conclusive, probe_result
-from guichet.providers.sonatel import checks as sonatel_checks
 from guichet.providers.sonatel.responses import (
     SENEGAL,
     read_cashin,
@@ -40,6 +48,8 @@ from guichet.providers.sonatel.responses import (
 
 OPERATOR: Final = "orange_sn"
 _CURRENCY: Final = "XOF"
+#: Where the callback address of a merchant code is registered and read.
+_CALLBACK_PATH: Final = "/api/notification/v1/merchantcallback"
 TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
 
 
@@ -106,20 +116,29 @@ class Sonatel(HttpProvider):
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        return await sonatel_checks.check(setup, self._get, await self.registered_callback())
+        keys = await self._get("/api/account/v1/publicKeys")
+        # Payments are settled from this list, and not every contract includes it.
+        listed = await self._get("/api/eWallet/v1/transactions", {"reference": str(uuid4())})
+        return [
+            answered(AccountSubject.CREDENTIALS(), keys, AccountFinding.CLIENT_ACCEPTED()),
+            answered(AccountSubject.TRANSACTIONS(), listed, AccountFinding.TRANSACTIONS_LISTED()),
+            _registered(setup, await self.registered_callback()),
+            no_call(AccountSubject.RETAILER(), AccountFinding.ONLY_BY_CASH_IN()),
+            no_call(AccountSubject.MERCHANT_CODE(), AccountFinding.ONLY_BY_PAYMENT()),
+        ]
 
     async def registered_callback(self) -> ProviderResponse:
         """The callback address that Sonatel has for the merchant code; 404 when it has none."""
-        return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
+        return await self._get(_CALLBACK_PATH, {"code": self._merchant_code})
 
     async def register_callback(self, address: str) -> ProviderResponse:
         """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
         body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
-        return await self._tokens.send("POST", sonatel_checks.CALLBACK_PATH, json=body)
+        return await self._tokens.send("POST", _CALLBACK_PATH, json=body)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None or not self.is_signed(callback, "x-sonatel-signature", b","):
             return None
         nested = body.get("transaction")
@@ -156,6 +175,21 @@ class Sonatel(HttpProvider):
 
     async def _post(self, call: str, body: Mapping[str, object]) -> ProviderResponse:
         return await self._tokens.send("POST", f"/api/eWallet/v1/{call}", json=body)
+
+
+def _registered(setup: AccountSetup, result: ProviderResponse) -> Finding:
+    subject = AccountSubject.REGISTERED_CALLBACK()
+    if result.status == 404:
+        return wrong(subject, AccountFinding.NOT_REGISTERED())
+    if not result.ok:
+        return wrong(subject, verbatim(result.raw))
+    return callback_address_is_ours(subject, callback_url(result), setup)
+
+
+def callback_url(response: ProviderResponse) -> object:
+    """The address in an object, or in a list of one."""
+    value = response.value()
+    return value_at(value[0] if isinstance(value, list) and value else value, "callbackUrl")
 
 
 def _customer(phone_number: str | None) -> dict[str, object]:

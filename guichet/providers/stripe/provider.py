@@ -30,12 +30,11 @@ from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none, value_at
+from guichet.providers.shared.fields import callback_reference, decode_json_object, return_url, text_or_none, value_at
 from guichet.providers.shared.listings import Body, StatesBalances
 from guichet.providers.shared.results import as_refund_status, as_status
 from guichet.providers.stripe import checks as stripe_checks
-from guichet.providers.stripe.disputes import list_disputes
-from guichet.providers.stripe.history import read_history
+from guichet.providers.stripe.history import list_disputes, read_history
 from guichet.providers.stripe.responses import (
     balances_in,
     read_refund,
@@ -195,7 +194,7 @@ class Stripe(StatesBalances):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
-        subject = value_at(parse_callback_json(callback), "data", "object")
+        subject = value_at(decode_json_object(callback.body), "data", "object")
         if not isinstance(subject, dict) or not self.is_signed(callback, "stripe-signature", b"."):
             return None
         if subject.get("object") == "dispute":

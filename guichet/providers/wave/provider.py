@@ -36,9 +36,9 @@ from guichet.providers.shared.choices import choice, switch
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     callback_reference,
+    decode_json_object,
     header,
     hundredths,
-    parse_callback_json,
     return_url,
     units,
 )
@@ -246,7 +246,7 @@ class Wave(StatesBalances):
         return await self._http.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         session = body.get("data") if body else None
         if not isinstance(session, dict) or not self._signature_is_valid(callback):
             return None

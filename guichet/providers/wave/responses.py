@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import verbatim
 from guichet.providers.base import (
     Accepted,
@@ -18,41 +17,31 @@ from guichet.providers.base import (
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     full_number,
     hundredths,
+    status_words,
     text_or_none,
     value_at,
 )
-from guichet.providers.shared.results import classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import by_code, classify_http_error, mark_ambiguous
 
 #: The codes that refuse a payment, a refund or a payout.
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "insufficient-funds": "insufficient_funds",
-    "blocked-account": "payer_not_found",
-    "recipient-account-blocked": "payer_not_found",
-    "payer-mobile-mismatch": "payer_not_found",
-    "kyb-limits-exceeded": "limit_reached",
-    "recipient-limit-exceeded": "limit_reached",
-    "customer-age-restricted": "refused",
-    "recipient-minor": "refused",
-    "checkout-refund-failed": "refused",
-}
+_REASONS: Final = by_code(
+    {
+        "insufficient_funds": "insufficient-funds",
+        "payer_not_found": "blocked-account recipient-account-blocked payer-mobile-mismatch",
+        "limit_reached": "kyb-limits-exceeded recipient-limit-exceeded",
+        "refused": "customer-age-restricted recipient-minor checkout-refund-failed",
+    }
+)
 #: Of a payout: our wallet does not hold enough.
 _FLOAT_EMPTY: Final = "insufficient-funds"
 #: Of the refund of a session: either may mean our wallet, which the money leaves.
 _AMBIGUOUS: Final = frozenset({"insufficient-funds", "checkout-refund-failed"})
 #: Codes that concern our account: nothing was taken.
 _ACCOUNT_ERRORS: Final = frozenset({"currency-mismatch", "country-mismatch"})
-_PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "processing": PENDING,
-    "succeeded": SUCCEEDED,
-    "failed": FAILED,
-    "reversed": FAILED,
-}
+_PAYOUT_STATUSES: Final = status_words(pending="processing", succeeded="succeeded", failed="failed reversed")
 
 
 def read_new_session(response: ProviderResponse) -> Accepted | Unknown:
