@@ -116,13 +116,14 @@ class Sonatel(HttpProvider):
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        registered = await self.registered_callback()
         keys = await self._get("/api/account/v1/publicKeys")
         # Payments are settled from this list, and not every contract includes it.
         listed = await self._get("/api/eWallet/v1/transactions", {"reference": str(uuid4())})
         return [
             answered(AccountSubject.CREDENTIALS(), keys, AccountFinding.CLIENT_ACCEPTED()),
             answered(AccountSubject.TRANSACTIONS(), listed, AccountFinding.TRANSACTIONS_LISTED()),
-            _registered(setup, await self.registered_callback()),
+            _registered(setup, registered),
             no_call(AccountSubject.RETAILER(), AccountFinding.ONLY_BY_CASH_IN()),
             no_call(AccountSubject.MERCHANT_CODE(), AccountFinding.ONLY_BY_PAYMENT()),
         ]
