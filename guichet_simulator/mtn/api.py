@@ -24,7 +24,7 @@ from guichet_simulator.http_helpers import (
     json_response,
     new_uuid,
 )
-from guichet_simulator.models import Transaction
+from guichet_simulator.models import Transaction, by_state
 from guichet_simulator.scenarios import ResponseKind
 
 
@@ -40,12 +40,7 @@ ENVIRONMENTS: Final = {
     "sandbox": Environment("sandbox", "EUR"),
 }
 #: A state or a claim → the `status`.
-STATES: Final[Mapping[str, str]] = {
-    "pending": "PENDING",
-    "succeeded": "SUCCESSFUL",
-    "failed": "FAILED",
-    "expired": "FAILED",
-}
+STATES: Final = by_state(pending="PENDING", succeeded="SUCCESSFUL", failed="FAILED", expired="FAILED")
 #: A reason of a scenario → the `reason` of a failed debit.
 REASONS: Final[Mapping[str | None, str]] = {
     "insufficient_funds": "NOT_ENOUGH_FUNDS",

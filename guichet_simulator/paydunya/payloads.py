@@ -9,24 +9,14 @@ from urllib.parse import urlencode
 
 from guichet.clock import Instant, to_datetime
 from guichet_simulator.http_helpers import ErrorResponse, Refused, json_bytes, units
-from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
+from guichet_simulator.models import SUCCEEDED, Transaction, by_state
 
 MASTER_KEY: Final = "paydunya-master-key"
 MIN_AMOUNT: Final = 200
 
 #: A state → the `status` of an invoice, and of a payout.
-INVOICE_STATES: Final[Mapping[str, str]] = {
-    "pending": "pending",
-    SUCCEEDED: "completed",
-    FAILED: "failed",
-    EXPIRED: "cancelled",
-}
-PAYOUT_STATES: Final[Mapping[str, str]] = {
-    "pending": "pending",
-    SUCCEEDED: "success",
-    FAILED: "failed",
-    EXPIRED: "failed",
-}
+INVOICE_STATES: Final = by_state(pending="pending", succeeded="completed", failed="failed", expired="cancelled")
+PAYOUT_STATES: Final = by_state(pending="pending", succeeded="success", failed="failed", expired="failed")
 
 
 @dataclass(frozen=True, slots=True)
