@@ -3,14 +3,14 @@
 Source: docs/providers/fedapay.md, "Initiating a payment".
 """
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.clock import SECOND
 from guichet_simulator import phone
-from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.fedapay.objects import FedaPayObjects
 from guichet_simulator.fedapay.payloads import (
     MIN_PAYIN,
     NOT_ALLOWED,
@@ -19,12 +19,10 @@ from guichet_simulator.fedapay.payloads import (
     check_creation,
     check_description,
     error,
-    page_of,
     phone_of,
     transaction_object,
-    without_currency,
 )
-from guichet_simulator.fedapay.records import LIFE, Record, Records
+from guichet_simulator.fedapay.records import LIFE, Record
 from guichet_simulator.http_helpers import Refused, credential, json_object, json_response
 from guichet_simulator.transactions import NewTransaction
 
@@ -36,24 +34,19 @@ def is_sandbox(request: Request) -> bool:
     return "_sandbox_" in (credential(request) or "")
 
 
-class FedaPayTransactions:
-    def __init__(self, api: SimulatedProvider, records: Records) -> None:
-        self._api = api
-        self._records = records
+class FedaPayTransactions(FedaPayObjects):
+    kind = "debit"
+    name = "transaction"
+    missing = error(404, "Transaction introuvable")
 
     async def create(self, request: Request) -> Response:
         body = await json_object(request) or {}
         check_description(body)
         check_creation(body, MIN_PAYIN)
-        reference = body.get("merchant_reference")
-        if reference and self._records.by_reference("debit", str(reference)):
-            raise Refused(error(422, "Validation échouée", {"merchant_reference": ["est déjà utilisé"]}))
-        names = ("amount", "description", "merchant_reference", "custom_metadata", "callback_url")
-        record = self._records.add("debit", {name: body.get(name) for name in names})
-        return json_response(self._shown(record, request))
+        return self.add(request, body, {"callback_url": body.get("callback_url")})
 
     async def token(self, request: Request) -> Response:
-        record = self._find(request)
+        record = self.find(request)
         token = self._records.token(record)
         return json_response({"token": token, "url": f"{self._api.address}/pay/{token}"})
 
@@ -105,46 +98,15 @@ class FedaPayTransactions:
         tx = self._records.transaction(record) or self._api.create(self._asked(record, mode, None, page))
         return phone.hosted_page(self._api.ctx, tx)
 
-    async def read(self, request: Request) -> Response:
-        return await self._state(self._find(request), request)
-
-    async def read_by_reference(self, request: Request) -> Response:
-        record = self._records.by_reference("debit", request.path_params["reference"])
-        if record is None:
-            raise Refused(error(404, "Transaction introuvable"))
-        return await self._state(record, request)
-
     async def delete(self, request: Request) -> Response:
         """Only while nobody was asked to pay."""
-        record = self._find(request)
+        record = self.find(request)
         if self._records.transaction(record) is not None:
             raise Refused(error(400, "Transaction déjà en cours"))
         self._records.save({**record, "deleted": True})
         return Response(status_code=204)
 
-    async def search(self, request: Request) -> Response:
-        """Newest first, which is not documented."""
-        records = sorted(self._records.all("debit"), key=lambda record: -record["id"])
-        rows = [self._object(record, request) for record in records]
-        return await self._api.respond_to_status(None, page_of(rows, request.query_params, "transactions"))
-
-    async def _state(self, record: Record, request: Request) -> Response:
-        tx = self._records.transaction(record)
-        if tx is None:
-            return json_response(self._shown(record, request))
-        return await self._api.respond_to_status(tx, self._shown(record, request))
-
-    def _shown(self, record: Record, request: Request) -> dict[str, object]:
-        return {"v1/transaction": self._object(record, request)}
-
-    def _object(self, record: Record, request: Request) -> dict[str, object]:
+    def object(self, record: Record) -> dict[str, Any]:
         now = self._api.ctx.clock.now()
         expired = self._records.is_expired(record, now)
-        payload = transaction_object(record, self._records.transaction(record), now, expired=expired)
-        return without_currency(payload, request.query_params.get("include"))
-
-    def _find(self, request: Request) -> Record:
-        record = self._records.get("debit", request.path_params["id"])
-        if record is None:
-            raise Refused(error(404, "Transaction introuvable"))
-        return record
+        return transaction_object(record, self._records.transaction(record), now, expired=expired)

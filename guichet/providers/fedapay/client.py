@@ -22,10 +22,12 @@ class FedaPayClient:
         self._http = http
 
     async def by_id(self, kind: Kind, fedapay_id: str) -> ProviderResponse:
-        return await self._http.get(f"/v1/{kind}s/{quote(fedapay_id, safe='')}", _WITH_CURRENCY)
+        return await self._http.get(f"/v1/{kind}s/{quote(fedapay_id, safe='')}", _WITH_CURRENCY, max_bytes=_MAX_LIST)
 
     async def by_reference(self, kind: Kind, reference: str) -> ProviderResponse:
-        return await self._http.get(f"/v1/{kind}s/merchant/{quote(reference, safe='')}", _WITH_CURRENCY)
+        return await self._http.get(
+            f"/v1/{kind}s/merchant/{quote(reference, safe='')}", _WITH_CURRENCY, max_bytes=_MAX_LIST
+        )
 
     async def rows(self, kind: Kind, page: int, per_page: int) -> ProviderResponse:
         query = {"search": "*", "page": str(page), "per_page": str(per_page), **_WITH_CURRENCY}
