@@ -259,7 +259,8 @@ def _lifetime(expires_in: object) -> int:
 
 
 class HttpProvider(Provider):
-    """A provider that is called over HTTP, through one account."""
+    """A provider that is called over HTTP, through one account: `configure` reads the settings and gives the client its
+    headers, `refuse_unserved` says what is not asked, `is_signed` reads callbacks' signatures."""
 
     remote = True
     #: The settings that say which account it is: its users, its shop, what its API's address serves. No secret is one.
