@@ -6,8 +6,8 @@ from typing import Final
 from guichet.providers.base import NotProcessed, Refused, Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderClient
-from guichet.providers.shared.fields import text_or_none, value_at
-from guichet.providers.wave.responses import read_refusal
+from guichet.providers.shared.fields import text_or_none
+from guichet.providers.wave.responses import page_in, read_refusal
 
 _PATH: Final = "/v1/aggregated_merchants"
 #: Rows of one page, and pages that are read at most.
@@ -30,15 +30,12 @@ class WaveMerchants:
         for _ in range(_MAX_PAGES):
             query = {"first": str(_PAGE)} | ({"after": after} if after else {})
             result = await self._http.get(_PATH, query)
-            if not result.ok:
+            page = page_in(result.ok_object(), "id")
+            if page is None:
                 return Unknown(result.raw)
-            body = result.object() or {}
-            rows = body.get("items")
-            if not isinstance(rows, list):
-                return Unknown(result.raw)
-            ids |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
-            after = text_or_none(value_at(body, "page_info", "end_cursor"))
-            if after is None or value_at(body, "page_info", "has_next_page") is not True:
+            rows, after = page
+            ids |= {str(row["name"]): str(row["id"]) for row in rows if row.get("name")}
+            if after is None:
                 return ids
         return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
 
@@ -52,7 +49,3 @@ class WaveMerchants:
         if not result.ok:
             return read_refusal(result)
         return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
-
-
-def _is_merchant(row: object) -> bool:
-    return isinstance(row, dict) and bool(row.get("name")) and bool(row.get("id"))

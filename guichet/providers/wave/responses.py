@@ -133,3 +133,14 @@ def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
     if session_id is None:
         return Unknown(ProviderAnswer.SESSION_WITHOUT_ID())
     return Accepted(session_id, text_or_none(session.get("wave_launch_url")))
+
+
+def page_in(body: Mapping[str, Any], id_field: str) -> tuple[list[Mapping[str, Any]], str | None] | None:
+    """The items of a page and the cursor of the next one (None: it is the last); None when it is not a whole page."""
+    items, more = body.get("items"), value_at(body, "page_info", "has_next_page")
+    if not isinstance(items, list) or not all(isinstance(item, dict) and item.get(id_field) for item in items):
+        return None
+    if more is False:
+        return items, None
+    cursor = text_or_none(value_at(body, "page_info", "end_cursor"))
+    return (items, cursor) if more is True and cursor else None
