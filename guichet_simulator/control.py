@@ -58,7 +58,7 @@ class _Control:
         self._store = ctx.store
 
     async def force(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         provider, scenario, call = body.get("family"), body.get("scenario"), body.get("call", "debit")
         if provider not in self._ctx.providers or scenario not in BY_NAME or call not in _CALLS:
             return _invalid(f"family: {sorted(self._ctx.providers)}; call: {_CALLS}; scenario: {sorted(BY_NAME)}")
@@ -102,7 +102,7 @@ class _Control:
         ]
 
     async def decide(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         self._ctx.apply_due_decisions()
         tx = self._store.known(request.path_params["id"])
         if tx is None or body.get("decision") not in ("approve", "refuse"):
@@ -121,7 +121,7 @@ class _Control:
 
     async def dispute(self, request: Request) -> Response:
         """The bank contests a card payment, or decides: in the status words of Stripe."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         tx = self._store.known(request.path_params["id"])
         contestable = tx and self._ctx.providers[tx.provider].has_disputes and tx.state == SUCCEEDED
         if not (tx and contestable) or body.get("status") not in _DISPUTE_STATUSES:
@@ -158,7 +158,7 @@ class _Control:
         return json_response({"callbacks": [{name: getattr(one, name) for name in names} for one in queued]})
 
     async def send_callback(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         tx = self._store.known(body.get("transaction"))
         if tx is None or body.get("claim") not in _CLAIMS:
             return _invalid(f"transaction: an id of the list; claim: {_CLAIMS}")
@@ -172,7 +172,7 @@ class _Control:
         return json_response({"calls": [{**dict(row), "at": iso(row["at"])} for row in rows]})
 
     async def dashboard(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         provider = body.get("family")
         if provider not in self._ctx.providers:
             return _invalid(f"family: {sorted(self._ctx.providers)}")

@@ -46,13 +46,13 @@ def json_response(body: object, status: int = 200, headers: dict[str, str] | Non
 json_bytes: Final = msgspec.json.encode
 
 
-async def json_object(request: Request) -> dict[str, Any] | None:
-    """The JSON object of the request; None for anything else."""
+async def json_object(request: Request) -> dict[str, Any]:
+    """The JSON object of the request; empty for anything else."""
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else None
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 async def form_fields(request: Request) -> dict[str, str]:

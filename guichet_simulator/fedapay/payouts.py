@@ -32,7 +32,7 @@ class FedaPayPayouts(FedaPayObjects):
     missing = error(404, "Dépôt introuvable")
 
     async def create(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_creation(body, 1)
         if not body.get("mode"):
             raise Refused(ErrorResponse(500))
@@ -45,7 +45,7 @@ class FedaPayPayouts(FedaPayObjects):
 
     async def start(self, request: Request) -> Response:
         """Of one payout. A second start of one is refused here; what the real one does is not known."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         items = body.get("payouts")
         if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
             raise Refused(error(400, "Paramètre manquant ou la valeur est vide : payouts"))

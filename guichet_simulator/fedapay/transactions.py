@@ -40,7 +40,7 @@ class FedaPayTransactions(FedaPayObjects):
     missing = error(404, "Transaction introuvable")
 
     async def create(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_description(body)
         check_creation(body, MIN_PAYIN)
         return self.add(request, body, {"callback_url": body.get("callback_url")})
@@ -52,7 +52,7 @@ class FedaPayTransactions(FedaPayObjects):
 
     async def push(self, request: Request) -> Response:
         """Asks the customer for the PIN."""
-        mode, body = request.path_params["mode"], await json_object(request) or {}
+        mode, body = request.path_params["mode"], await json_object(request)
         is_open = mode == SANDBOX_MODE if is_sandbox(request) else mode in PUSH_MODES
         if not is_open:
             raise Refused(error(400, NOT_ALLOWED))

@@ -87,7 +87,7 @@ class FeexPay(SimulatedProvider):
         network = NETWORKS.get(segment)
         if network is None:
             raise Refused(error(404, f"{segment} channel not configured"))
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_payin(network, body)
         phone, code = str(body["phoneNumber"]), body.get("otp")
         if network.sends_code and not code:
@@ -116,7 +116,7 @@ class FeexPay(SimulatedProvider):
         return await self.take(new, lambda tx: json_response(initiation_payload(tx, final=is_final)))
 
     async def card(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_card(body)
         ref = new_uuid()
         page = f"{self.address}/pay/{ref}"
@@ -139,7 +139,7 @@ class FeexPay(SimulatedProvider):
         return await self.take(new, lambda _: json_response(payload))
 
     async def payout(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         channel = payout_network(request.path_params.get("segment"), body.get("network"))
         if channel is None:
             raise Refused(error(404, "payout channel not configured"))
@@ -175,7 +175,7 @@ class FeexPay(SimulatedProvider):
         return await self.respond_to_status(tx, transaction_payload(tx))
 
     async def history(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         first, last = str(body.get("start_date", "")), str(body.get("end_date", ""))
         if not (first and last and body.get("shop")):
             raise Refused(error(400, ["start_date, end_date and shop should not be empty"]))

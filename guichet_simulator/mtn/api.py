@@ -184,7 +184,7 @@ class ApiUsers:
     async def create(self, request: Request) -> Response:
         self._check_key(request)
         user = request.headers.get("x-reference-id", "")
-        host = (await json_object(request) or {}).get("providerCallbackHost")
+        host = (await json_object(request)).get("providerCallbackHost")
         if not is_uuid(user) or not isinstance(host, str):
             return json_response({"code": "VALIDATION_ERROR", "message": "X-Reference-Id or host"}, 400)
         if user in self._hosts():

@@ -75,7 +75,7 @@ class Mtn(MtnApi):
     # Calls that move money
 
     async def _move_money(self, request: Request, verb: _Verb) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         environment = request.headers["x-target-environment"]
         _check(request, body, environment)
         ref, amount = request.headers["x-reference-id"], hundredths(body["amount"], body["currency"])

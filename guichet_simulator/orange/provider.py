@@ -86,7 +86,7 @@ class Orange(SimulatedProvider):
             raise Refused(self.error(ResponseKind.NOT_CONFIGURED))
 
     async def pay(self, request: Request) -> Response:
-        country, body = request.path_params["country"], await json_object(request) or {}
+        country, body = request.path_params["country"], await json_object(request)
         _check(body, country)
         tokens = {name: new_uuid().replace("-", "") for name in ("pay_token", "notif_token")}
         page = f"{self.address}/payment/pay_token/{tokens['pay_token']}"
@@ -111,7 +111,7 @@ class Orange(SimulatedProvider):
 
     async def status(self, request: Request) -> Response:
         """Finds a transaction only by its order, amount and token together."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         tx = self.find("debit", str(body.get("order_id")))
         if tx is None or body.get("pay_token") != tx.detail["pay_token"] or body.get("amount") != tx.amount // 100:
             raise Refused(_error(400, 24, "Invalid body field"))

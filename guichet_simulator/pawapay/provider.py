@@ -109,7 +109,7 @@ class PawaPay(SimulatedProvider):
         self, request: Request, call: Kind, *, id_field: str, party_field: str | None
     ) -> dict[str, Any]:
         """The body. Raises Refused when the credential or the signature is refused, or a field is invalid."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         echo = {id_field: body.get(id_field)}
         self._check_credential(request, call, echo)
         keys, raw = self.dashboard.request_keys, await request.body()

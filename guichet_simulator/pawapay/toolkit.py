@@ -84,7 +84,7 @@ def _setting(statement_id: str) -> str:
 
 
 async def create_statement(api: SimulatedProvider, request: Request) -> Response:
-    body = await json_object(request) or {}
+    body = await json_object(request)
     wallet = body.get("wallet")
     start, end = (read_date(str(body.get(name, ""))) for name in ("startDate", "endDate"))
     known = isinstance(wallet, dict) and (wallet.get("country"), wallet.get("currency")) in _WALLETS

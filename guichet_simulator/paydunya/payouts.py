@@ -45,7 +45,7 @@ class PayDunyaPayouts:
         self._store = api.ctx.store
 
     async def announce(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         operator, number, amount = check_payout(body)
         scenario, token = self._api.choose_scenario("credit", number), new_uuid().replace("-", "")[:16]
         payout = {
@@ -71,7 +71,7 @@ class PayDunyaPayouts:
 
     async def submit(self, request: Request) -> Response:
         """Once for each announcement, and once for each `disburse_id`."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         token, reference = str(body.get("disburse_invoice")), str(body.get("disburse_id") or new_uuid())
         payout = self._find(token)
         if payout is None:
@@ -95,7 +95,7 @@ class PayDunyaPayouts:
         return payout if payout is not None and payout["company"] == self._api.dashboard.company else None
 
     async def status(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         token = str(body.get("disburse_invoice"))
         payout = self._find(token)
         if payout is None:

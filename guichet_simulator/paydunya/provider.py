@@ -118,7 +118,7 @@ class PayDunya(SimulatedProvider):
     # Invoices
 
     async def create_invoice(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         amount, fields = check_invoice(body)
         mode = _mode(request)
 
@@ -190,7 +190,7 @@ class PayDunya(SimulatedProvider):
         network = NETWORKS.get(path)
         if network is None:
             return _html_404()
-        body = await json_object(request) or {}
+        body = await json_object(request)
         number, token = check_softpay(network, body)
         invoice = self._invoice(token, "live")
         if invoice is None:

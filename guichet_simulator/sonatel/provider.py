@@ -98,7 +98,7 @@ class Sonatel(SimulatedProvider):
     # Calls that move money
 
     async def pay(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         customer, amount = body.get("customer"), _amount(body)
         if not isinstance(customer, dict) or amount is None or not isinstance(body.get("partner"), dict):
             raise Refused(problem(400, "24", "Invalid body"))
@@ -112,7 +112,7 @@ class Sonatel(SimulatedProvider):
         return await self._move_money("debit", scenario, body, amount=amount, phone=phone)
 
     async def cash_in(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         customer, partner, amount = body.get("customer"), body.get("partner"), _amount(body)
         if not isinstance(customer, dict) or not isinstance(partner, dict) or amount is None:
             raise Refused(problem(400, "24", "Invalid body"))
@@ -171,7 +171,7 @@ class Sonatel(SimulatedProvider):
 
     async def register(self, request: Request) -> Response:
         """Set the callback URL of the dashboard."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         url, key = body.get("callbackUrl"), body.get("apiKey")
         if not (isinstance(url, str) and url.startswith("http") and key and body.get("code")):
             raise Refused(problem(400, "24", "Invalid body"))

@@ -100,7 +100,7 @@ class WaveMerchants:
 
     async def _save(self, request: Request, merchant_id: str) -> Response:
         """Names are unique within the wallet; which error Wave answers to a second one is not published."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         if invalid := _invalid_fields(body):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})

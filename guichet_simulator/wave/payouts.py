@@ -30,7 +30,7 @@ class WavePayouts:
 
     async def create(self, request: Request) -> Response:
         api = self._api
-        wallet, body = wallet_of(request), await json_object(request) or {}
+        wallet, body = wallet_of(request), await json_object(request)
         if not request.headers.get("idempotency-key"):
             raise Refused(api.error(ResponseKind.REFUSED))
         _check_payout(body, wallet)
@@ -56,7 +56,7 @@ class WavePayouts:
         return find_own(self._api, request, "credit", "payout", "payout-not-found")
 
     async def verify_recipient(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         if not _mobile(body).isdigit():
             return self._api.error(ResponseKind.REFUSED)
         name = body.get("name")
@@ -72,7 +72,7 @@ class WavePayoutBatches:
     async def create(self, request: Request) -> Response:
         """All payouts or, where one of them is invalid, none. The same Idempotency-Key gives the same batch."""
         api, wallet = self._api, wallet_of(request)
-        payouts = (await json_object(request) or {}).get("payouts")
+        payouts = (await json_object(request)).get("payouts")
         key = request.headers.get("idempotency-key")
         if not key or not isinstance(payouts, list) or not all(isinstance(body, dict) for body in payouts):
             return api.error(ResponseKind.REFUSED)

@@ -31,7 +31,7 @@ class WaveSessions:
 
     async def create(self, request: Request) -> Response:
         body = await json_object(request)
-        if body is None:
+        if not body:
             raise Refused(error(400, "request-not-json"))
         wallet = wallet_of(request)
         if invalid := _invalid_fields(body, wallet):
