@@ -22,7 +22,6 @@ from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.records import Record
-from guichet.providers.shared.answers import ProviderAnswer
 
 #: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
@@ -258,7 +257,7 @@ class Provider(ABC):
         return Refused("no_refund")
 
     async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
-        return Unknown(ProviderAnswer.NO_REFUNDS())
+        return Unknown()
 
     @abstractmethod
     async def probe(self) -> Answer:

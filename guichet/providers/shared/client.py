@@ -20,7 +20,7 @@ from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
-from guichet.providers.base import Callback, Charge, NotProcessed, Provider, Unknown
+from guichet.providers.base import Callback, Charge, NotProcessed, Provider, RefundRequest, RefundStatusResult, Unknown
 from guichet.providers.shared import fingerprints
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object, header
@@ -311,3 +311,6 @@ class HttpProvider(Provider):
             facts = {"account": account, "operator": operator, "currency": charge.payment.currency}
             return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**facts))
         return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=operator))
+
+    async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
+        return Unknown(ProviderAnswer.NO_REFUNDS())
