@@ -96,10 +96,6 @@ PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
 SECRETS: Final = {provider.name: provider.signing_key for provider in PROVIDERS if provider.signing_key}
 
 
-def build_providers(ctx: SimulatorContext) -> list[SimulatedProvider]:
-    return [provider(ctx) for provider in PROVIDERS]
-
-
 __all__ = ["SECRETS", "Dashboard", "create_simulator"]
 
 
@@ -121,7 +117,8 @@ def create_simulator(
     background = BackgroundTask(ctx)
     routes: list[BaseRoute] = []
     root: list[BaseRoute] = []
-    for provider in build_providers(ctx):
+    for provider_class in PROVIDERS:
+        provider = provider_class(ctx)
         ctx.providers[provider.name] = provider
         recorder = _CallRecorder(ctx, provider.name, provider.routes())
         routes.append(Mount(f"/{provider.name}", app=recorder))

@@ -11,10 +11,12 @@ from starlette.routing import BaseRoute, Route
 from guichet.clock import SECOND
 from guichet_simulator import phone
 from guichet_simulator.broken_responses import DroppedConnection, TruncatedResponse
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import ErrorResponse, Refused, credential, json_response, new_uuid
 from guichet_simulator.models import FAILED, Call, CallbackRequest, FinalState, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
+from guichet_simulator.signatures import hmac_signature_header
+from guichet_simulator.store import DuplicateRef
+from guichet_simulator.transactions import NewTransaction, ProviderTransactions
 
 #: The body of an unreadable 200: a proxy's HTML page instead of JSON.
 _UNREADABLE: Final = '<html><head><title>200 OK</title></head><body>\ufffd{"status":'
@@ -43,13 +45,9 @@ ErrorKey = ResponseKind | tuple[str, ResponseKind]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-class SimulatedProvider(ABC):
-    #: Its name in addresses, in the control API and in the store.
-    name: str
+class SimulatedProvider(ProviderTransactions, ABC):
     #: Its name on the simulated phone.
     title: ClassVar[str]
-    #: Seconds that a customer has to confirm.
-    lifetime: ClassVar[float] = 600
     #: Seconds before each repeat of a callback that is not answered 2xx.
     retries: tuple[float, ...] = (5, 30, 120, 600)
     #: Seconds that a refused customer may try again before the request ends; None when a refusal is final.
@@ -58,15 +56,14 @@ class SimulatedProvider(ABC):
     ends_as: FinalState = FAILED
     #: The secret that signs callbacks or requests until a dashboard changes it. It is worth nothing anywhere else.
     signing_key: ClassVar[str | None] = None
+    #: Whether callbacks go to the address in the request; else to the dashboard's.
+    callback_in_request: ClassVar[bool] = False
     #: Whether the bank of a customer can contest a payment.
     has_disputes: ClassVar[bool] = False
     #: Scenarios that the API cannot show, and why.
     not_shown: ClassVar[Mapping[str, str]] = {}
     #: The error responses by kind. A (call, kind) pair goes before the kind alone. SERVER_ERROR is required.
     errors: ClassVar[Mapping[ErrorKey, ErrorResponse]]
-
-    def __init__(self, ctx: SimulatorContext) -> None:
-        self.ctx = ctx
 
     @abstractmethod
     def routes(self) -> list[BaseRoute]:
@@ -87,8 +84,18 @@ class SimulatedProvider(ABC):
         return Route(path, checked, methods=[method])
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
-        """The callback to send; None when the provider sends none on this occasion."""
+        """The callback to send; None when there is none, or nowhere to send it."""
+        url = tx.callback_url if self.callback_in_request else self.dashboard.callback_url
+        return self.callback(tx, queued, url) if url else None
+
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
+        """None when the provider sends none on this occasion."""
         return None
+
+    def sign(self, body: bytes, queued: QueuedCallback, separator: bytes, scheme: str = "v1") -> str:
+        """The header of a callback that the dashboard's secret signs."""
+        secret, now = self.dashboard.secret or "", self.ctx.clock.now()
+        return hmac_signature_header(body, queued, secret=secret, separator=separator, now=now, scheme=scheme)
 
     @property
     def address(self) -> str:
@@ -100,6 +107,22 @@ class SimulatedProvider(ABC):
             kind = ResponseKind.REFUSED
         template = self.errors.get((call, kind)) or self.errors.get(kind) or self.errors[ResponseKind.SERVER_ERROR]
         return template.response(echo)
+
+    async def take(
+        self,
+        new: NewTransaction,
+        answer: Callable[[Transaction], Response],
+        echo: Mapping[str, object] | None = None,
+    ) -> Response:
+        """Respond to a call that moves money, as its scenario says; ordinarily with `answer` to what was stored."""
+
+        def store() -> Response:
+            try:
+                return answer(self.create(new))
+            except DuplicateRef:
+                return self.error(ResponseKind.DUPLICATE, new.kind, echo)
+
+        return await self.respond(new.kind, new.scenario, store, echo)
 
     async def respond(
         self,
@@ -133,12 +156,18 @@ class SimulatedProvider(ABC):
         """How this call must be refused because the client's balance is empty; None when it is not, or when the call
         takes nothing from it."""
         kinds = [kind for kind in (ResponseKind.FLOAT_EMPTY, ResponseKind.AMBIGUOUS) if (call, kind) in self.errors]
-        if not kinds or not (dashboard := self.ctx.dashboard(self.name)).float_empty:
+        if not kinds or not self.dashboard.float_empty:
             return None
-        return kinds[-1 if dashboard.float_ambiguous else 0]
+        return kinds[-1 if self.dashboard.float_ambiguous else 0]
 
-    async def respond_to_status(self, tx: Transaction, normal: Callable[[], Response]) -> Response:
-        return await self.respond("status", self.ctx.choose_status_scenario(tx), normal)
+    async def respond_to_status(self, tx: Transaction | None, payload: object, status: int = 200) -> Response:
+        """Respond to a call that reads a transaction (None: several, or none yet), ordinarily with this JSON."""
+        scenario = self.forced_scenario("status") if tx is None else self.choose_status_scenario(tx)
+        return await self.respond("status", scenario, lambda: json_response(payload, status))
+
+    async def respond_without_money(self, normal: Callable[[], Response]) -> Response:
+        """Respond to a call that comes before the one that moves money: for a token, a code, an invoice."""
+        return await self.respond("token", self.forced_scenario("token"), normal)
 
     async def respond_with_token(self, lifetime: int, *, token_type: str, scope: str = "") -> Response:
         """Respond to a token call with a new access token; `lifetime` in seconds."""
@@ -149,7 +178,7 @@ class SimulatedProvider(ABC):
             self.ctx.store.insert("tokens", values)
             return json_response({"access_token": token, "token_type": token_type, "expires_in": lifetime})
 
-        return await self.respond("token", self.ctx.forced_scenario(self.name, "token"), normal)
+        return await self.respond_without_money(normal)
 
     def token_expires_at(self, request: Request, scope: str = "") -> int | None:
         """When the access token of the request expires (Instant); None for a token that was never given out."""

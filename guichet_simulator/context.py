@@ -1,4 +1,4 @@
-"""What all simulated providers share: choosing a scenario, storing a transaction, deciding it, queueing callbacks."""
+"""What all simulated providers share: the store, the clock, the dashboards, decisions, the queue of callbacks."""
 
 import asyncio
 import uuid
@@ -8,26 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from guichet.clock import NEVER, SECOND, Clock, Instant, later
 from guichet_simulator import scenarios
-from guichet_simulator.models import (
-    EXPIRED,
-    FAILED,
-    PENDING,
-    SUCCEEDED,
-    Call,
-    Claim,
-    FinalState,
-    Kind,
-    Transaction,
-)
-from guichet_simulator.scenarios import CallbackBehaviour, ResponseKind, Scenario
+from guichet_simulator.models import EXPIRED, FAILED, PENDING, SUCCEEDED, Claim, FinalState, Transaction
+from guichet_simulator.scenarios import CallbackBehaviour
 from guichet_simulator.store import Store
 
 if TYPE_CHECKING:
     from guichet_simulator.base import SimulatedProvider
 
-#: Seconds after the request until a forged callback, and after the first callback until a second one.
-FORGED_AFTER: Final = 0.5
-REPEATED_AFTER: Final = 1.0
+#: Seconds after the first callback until a second one.
+_REPEATED_AFTER: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,112 +65,7 @@ class SimulatorContext:
         saved: dict[str, Any] | None = self.store.setting(f"dashboard:{provider}")
         return replace(self._dashboards[provider], **saved) if saved else self._dashboards[provider]
 
-    # Scenarios
-
-    def choose_scenario(self, provider: str, call: Kind, digits: str, *, preauthorised: bool = False) -> Scenario:
-        """The scenario of a debit or a credit. `preauthorised`: the customer gave a code and need not confirm."""
-        if forced := self.forced_scenario(provider, call):
-            return forced
-        if call == "credit":
-            return scenarios.for_credit(digits) or scenarios.PROMPT
-        return scenarios.for_debit(digits) or (scenarios.BY_NAME["succeeds"] if preauthorised else scenarios.WAITS)
-
-    def choose_status_scenario(self, tx: Transaction) -> Scenario | None:
-        """The scenario of a status call. The digits of a number concern only the first status call."""
-        if forced := self.forced_scenario(tx.provider, "status"):
-            return forced
-        digits = tx.detail.get("digits") or tx.phone or str(tx.amount // 100)
-        scenario = scenarios.for_status(digits) if tx.kind == "debit" else None
-        if scenario is None or tx.detail.get("status_asked"):
-            return None
-        self.store.patch_detail(tx, status_asked=True)
-        return scenario
-
-    def forced_scenario(self, provider: str, call: Call) -> Scenario | None:
-        """The scenario that `POST /simulator/control/next` forces on this call, used up once."""
-        rows = self.store.rows(
-            "SELECT * FROM forced WHERE provider = ? AND call = ? ORDER BY id LIMIT 1", provider, call
-        )
-        if not rows:
-            return None
-        row = rows[0]
-        if row["times"] is not None:
-            self.store.run("UPDATE forced SET times = times - 1 WHERE id = ?", row["id"])
-            self.store.run("DELETE FROM forced WHERE times <= 0")
-        return scenarios.with_timing(scenarios.BY_NAME[row["scenario"]], row["after"], row["delay"])
-
     # Transactions
-
-    def create_transaction(
-        self,
-        provider: str,
-        kind: Kind,
-        scenario: Scenario,
-        *,
-        operator: str,
-        ref: str,
-        amount: int,
-        currency: str,
-        lifetime: float | None = None,
-        client_ref: str | None = None,
-        phone: str | None = None,
-        parent: str | None = None,
-        resource: str = "",
-        callback_url: str | None = None,
-        detail: Mapping[str, Any] | None = None,
-    ) -> Transaction:
-        """Store a request. It expires after `lifetime` seconds (None: the provider's) when it waits for a customer.
-        Raises DuplicateRef."""
-        now = self.clock.now()
-        wait = (lifetime or self.providers[provider].lifetime) if scenario.waits_for_customer else scenario.after
-        due_at = None if scenario.final_state is None else later(now, int(wait * SECOND))
-        other_currency = "XAF" if currency == "XOF" else "XOF"
-        tx = self.store.add(
-            {
-                "provider": provider,
-                "kind": kind,
-                "resource": resource,
-                "operator": operator,
-                "ref": ref,
-                "client_ref": client_ref,
-                "phone": phone,
-                "amount": amount,
-                "currency": currency,
-                "stated_amount": None if scenario.hides_amount else amount + scenario.amount_error,
-                "stated_currency": other_currency if scenario.wrong_currency else currency,
-                "state": PENDING,
-                "parent": parent,
-                "scenario": scenario.name,
-                "planned_state": scenario.final_state,
-                "planned_reason": scenario.reason,
-                "due_at": due_at,
-                "created_at": now,
-                "callback_url": callback_url,
-                "company": self.dashboard(provider).company,
-                "detail": dict(detail or {}),
-            }
-        )
-        if scenario.callbacks is CallbackBehaviour.FORGED:
-            self.queue_callback(tx, SUCCEEDED, after=FORGED_AFTER, forged=True)
-        if scenario.response is ResponseKind.FINAL and scenario.final_state is not None:
-            self.decide(tx, scenario.final_state, scenario.reason)
-            return self.store.get(tx.id)
-        if due_at is not None:
-            self.falls_due(due_at)
-        return tx
-
-    def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
-        self.apply_due_decisions()
-        return self.store.find(provider, kind, ref, resource, self.dashboard(provider).company)
-
-    def own(self, transactions: Sequence[Transaction]) -> list[Transaction]:
-        """Those that the account of the client's present key made."""
-        return [tx for tx in transactions if tx.company == self.dashboard(tx.provider).company]
-
-    def own_key(self, provider: str, key: str) -> str:
-        """An Idempotency-Key, which another account may use for itself."""
-        company = self.dashboard(provider).company
-        return f"{company}/{key}" if company else key
 
     def decide(self, tx: Transaction, state: FinalState, reason: str | None = None, *, final: bool = False) -> bool:
         """Make a transaction final and queue its callbacks; False if it was final already.
@@ -217,9 +101,9 @@ class SimulatorContext:
             return
         event_id = self.queue_callback(tx, state)
         if behaviour is CallbackBehaviour.TWICE:
-            self.queue_callback(tx, state, after=REPEATED_AFTER, event_id=event_id)
+            self.queue_callback(tx, state, after=_REPEATED_AFTER, event_id=event_id)
         if behaviour is CallbackBehaviour.CONTRADICTED:
-            self.queue_callback(tx, FAILED if state == SUCCEEDED else SUCCEEDED, after=REPEATED_AFTER)
+            self.queue_callback(tx, FAILED if state == SUCCEEDED else SUCCEEDED, after=_REPEATED_AFTER)
 
     def queue_callback(
         self, tx: Transaction, claim: Claim, *, after: float = 0.0, forged: bool = False, event_id: str | None = None

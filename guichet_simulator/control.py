@@ -58,7 +58,7 @@ class _Control:
         self._store = ctx.store
 
     async def force(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         provider, scenario, call = body.get("family"), body.get("scenario"), body.get("call", "debit")
         if provider not in self._ctx.providers or scenario not in BY_NAME or call not in _CALLS:
             return _invalid(f"family: {sorted(self._ctx.providers)}; call: {_CALLS}; scenario: {sorted(BY_NAME)}")
@@ -102,12 +102,11 @@ class _Control:
         ]
 
     async def decide(self, request: Request) -> Response:
-        transactions = self._store.select("id = ?", request.path_params["id"])
-        body = await json_object(request) or {}
-        if not transactions or body.get("decision") not in ("approve", "refuse"):
-            return _invalid("decision: approve or refuse; or no such transaction")
+        body = await json_object(request)
         self._ctx.apply_due_decisions()
-        tx = self._store.get(transactions[0].id)
+        tx = self._store.known(request.path_params["id"])
+        if tx is None or body.get("decision") not in ("approve", "refuse"):
+            return _invalid("decision: approve or refuse; or no such transaction")
         if payer := body.get("payer"):
             self._store.set_payer(tx, str(payer))
         state: FinalState = SUCCEEDED if body["decision"] == "approve" else FAILED
@@ -122,12 +121,11 @@ class _Control:
 
     async def dispute(self, request: Request) -> Response:
         """The bank contests a card payment, or decides: in the status words of Stripe."""
-        transactions = self._store.select("id = ?", request.path_params["id"])
-        body = await json_object(request) or {}
-        contestable = bool(transactions) and self._ctx.providers[transactions[0].provider].has_disputes
-        if not contestable or transactions[0].state != SUCCEEDED or body.get("status") not in _DISPUTE_STATUSES:
+        body = await json_object(request)
+        tx = self._store.known(request.path_params["id"])
+        contestable = tx and self._ctx.providers[tx.provider].has_disputes and tx.state == SUCCEEDED
+        if not (tx and contestable) or body.get("status") not in _DISPUTE_STATUSES:
             return _invalid(f"a card payment that succeeded; status: {_DISPUTE_STATUSES}")
-        tx = transactions[0]
         opened = {
             "id": f"du_{tx.id}",
             "amount": smallest_unit(tx.amount, tx.currency),
@@ -141,10 +139,9 @@ class _Control:
 
     async def undo(self, request: Request) -> Response:
         """What had succeeded fails after all, and the money comes back; a failed debit succeeds after all."""
-        transactions = self._store.select("id = ?", request.path_params["id"])
-        if not transactions or transactions[0].state == PENDING:
+        tx = self._store.known(request.path_params["id"])
+        if tx is None or tx.state == PENDING:
             return _invalid("a transaction that is final")
-        tx = transactions[0]
         state: FinalState = FAILED if tx.state == SUCCEEDED else SUCCEEDED
         self._store.undo(tx, state, self._ctx.clock.now())
         self._ctx.queue_callback(self._store.get(tx.id), state)
@@ -161,11 +158,11 @@ class _Control:
         return json_response({"callbacks": [{name: getattr(one, name) for name in names} for one in queued]})
 
     async def send_callback(self, request: Request) -> Response:
-        body = await json_object(request) or {}
-        transactions = self._store.select("id = ?", body.get("transaction"))
-        if not transactions or body.get("claim") not in _CLAIMS:
+        body = await json_object(request)
+        tx = self._store.known(body.get("transaction"))
+        if tx is None or body.get("claim") not in _CLAIMS:
             return _invalid(f"transaction: an id of the list; claim: {_CLAIMS}")
-        event_id = self._ctx.queue_callback(transactions[0], body["claim"], forged=bool(body.get("forged")))
+        event_id = self._ctx.queue_callback(tx, body["claim"], forged=bool(body.get("forged")))
         return json_response({"event_id": event_id}, 202)
 
     async def calls(self, request: Request) -> Response:
@@ -175,7 +172,7 @@ class _Control:
         return json_response({"calls": [{**dict(row), "at": iso(row["at"])} for row in rows]})
 
     async def dashboard(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         provider = body.get("family")
         if provider not in self._ctx.providers:
             return _invalid(f"family: {sorted(self._ctx.providers)}")

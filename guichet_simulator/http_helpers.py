@@ -1,7 +1,6 @@
-"""Reading requests and making responses, and idempotency keys: what the simulated APIs share."""
+"""Reading requests and making responses: what the simulated APIs share."""
 
 import base64
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping
@@ -14,7 +13,6 @@ from starlette.responses import Response
 
 from guichet.domain import money
 from guichet.domain.money import Hundredths
-from guichet_simulator.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +46,13 @@ def json_response(body: object, status: int = 200, headers: dict[str, str] | Non
 json_bytes: Final = msgspec.json.encode
 
 
-async def json_object(request: Request) -> dict[str, Any] | None:
-    """The JSON object of the request; None for anything else."""
+async def json_object(request: Request) -> dict[str, Any]:
+    """The JSON object of the request; empty for anything else."""
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        return None
-    return body if isinstance(body, dict) else None
+        return {}
+    return body if isinstance(body, dict) else {}
 
 
 async def form_fields(request: Request) -> dict[str, str]:
@@ -125,32 +123,3 @@ def units(amount: int | None) -> int | None:
 def smallest_unit(amount: int | None, currency: str) -> int | None:
     """Hundredths in the smallest unit of the currency: XOF and XAF have no decimals."""
     return amount if amount is None or money.DECIMALS[currency] else amount // 100
-
-
-class IdempotencyKeyReused(Exception):
-    """The key was used before with other parameters."""
-
-
-def fingerprint(path: str, body: object) -> str:
-    """The same for the same parameters of the same call."""
-    return hashlib.sha256(json.dumps([path, body], sort_keys=True).encode()).hexdigest()
-
-
-def stored_response(store: Store, provider: str, *, key: str, fingerprint: str) -> Response | None:
-    """The first response to this key; None for a new key. Raises IdempotencyKeyReused."""
-    rows = store.rows("SELECT * FROM idempotency_keys WHERE provider = ? AND key = ?", provider, key)
-    if not rows:
-        return None
-    if rows[0]["fingerprint"] != fingerprint:
-        raise IdempotencyKeyReused(key)
-    return json_response(json.loads(rows[0]["body"]), rows[0]["status"], {"Idempotent-Replayed": "true"})
-
-
-def store_response(store: Store, provider: str, response: Response, *, key: str, fingerprint: str) -> Response:
-    """Store the first response to this key, and return it."""
-    body = bytes(response.body).decode()
-    values = {
-        "provider": provider, "key": key, "fingerprint": fingerprint, "status": response.status_code, "body": body,
-    }  # fmt: skip
-    store.insert("idempotency_keys", values)
-    return response

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -19,10 +19,17 @@ Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing"
 #: What a provider charges its client: percent of the amount.
 Fees = Mapping[Kind, int]
 
+Word = TypeVar("Word")
+
 PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"
 FAILED: Final = "failed"
 EXPIRED: Final = "expired"
+
+
+def by_state(*, pending: Word, succeeded: Word, failed: Word, expired: Word) -> dict[str, Word]:
+    """A provider's word for each state, or for what a callback claims."""
+    return {PENDING: pending, SUCCEEDED: succeeded, FAILED: failed, EXPIRED: expired}
 
 
 class Transaction(Struct, frozen=True):

@@ -100,5 +100,4 @@ class _Phone:
 
     def _find(self, request: Request) -> Transaction | None:
         self._ctx.apply_due_decisions()
-        transactions = self._ctx.store.select("id = ?", request.path_params["id"])
-        return transactions[0] if transactions else None
+        return self._ctx.store.known(request.path_params["id"])

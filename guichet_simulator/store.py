@@ -16,7 +16,7 @@ from typing import Any, Final
 import apsw
 
 from guichet.clock import NEVER, Instant
-from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
+from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, QueuedCallback, Transaction
 
 #: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
 SCHEMA_VERSION: Final = 4
@@ -110,9 +110,8 @@ class Store:
         [transaction] = self.select("id = ?", transaction_id)
         return transaction
 
-    def find(self, provider: str, kind: Kind, ref: str, resource: str, company: str) -> Transaction | None:
-        where = "provider = ? AND kind = ? AND resource = ? AND ref = ? AND company = ?"
-        return next(iter(self.select(where, provider, kind, resource, ref, company)), None)
+    def known(self, transaction_id: object) -> Transaction | None:
+        return next(iter(self.select("id = ?", transaction_id)), None)
 
     def select(self, where: str, *args: Any) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""

@@ -25,8 +25,7 @@ from guichet.providers.mtn.setup import SANDBOX_ADDRESS, ApiUsers
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.shared.account_checks import AccountSetup
 from guichet.providers.shared.client import ProviderClient
-from guichet.providers.sonatel.checks import callback_url
-from guichet.providers.sonatel.provider import Sonatel
+from guichet.providers.sonatel.provider import Sonatel, callback_url
 from guichet.settings import Settings
 
 setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)

@@ -22,6 +22,7 @@ from guichet_simulator.http_helpers import (
 from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.transactions import NewTransaction
 
 COUNTRIES: Final = {"229": "BJ", "226": "BF", "225": "CI", "228": "TG"}
 _REASONS: Final[Mapping[str | None, str]] = {
@@ -69,9 +70,7 @@ class Coris(SimulatedProvider):
             Route("/infos-client", self.customer),
             Route("/send-code-otp", self.send_code, methods=["POST"]),
             Route("/operations/paiement-bien", self.pay, methods=["POST"]),
-            Route("/operations/transaction-status", self.status, methods=["GET", "POST"]),
-            Route("/transaction-status", self.status, methods=["GET", "POST"]),
-            Route("/hash256", self.hash256),
+            Route("/operations/transaction-status", self.status),
         ]
         return [Mount("/external/v1/api", routes=api)]
 
@@ -80,7 +79,7 @@ class Coris(SimulatedProvider):
         values = tuple(request.query_params.get(name, "") for name in names)
         if not acceptable(request.headers.get("clientid")):
             raise Refused(self.error(ResponseKind.UNAUTHORIZED))
-        secret = self.ctx.dashboard(self.name).secret or ""
+        secret = self.dashboard.secret or ""
         expected = hashlib.sha256("".join((*values, secret)).encode()).hexdigest()
         if not hmac.compare_digest(expected, request.headers.get("hashparam", "").lower()):
             raise Refused(_error("-1", "Hash incorrect"))
@@ -103,7 +102,7 @@ class Coris(SimulatedProvider):
             send_code(self.ctx, self.name, country + number)
             return json_response({"text": "Le code OTP a ete envoye par SMS"})
 
-        return await self.respond("token", self.ctx.forced_scenario(self.name, "token"), normal)
+        return await self.respond_without_money(normal)
 
     async def pay(self, request: Request) -> Response:
         """Final at once. A code works once, so a repeat is refused and says nothing about the first request."""
@@ -115,35 +114,22 @@ class Coris(SimulatedProvider):
             return self.error(ResponseKind.REFUSED)
         if not consume_code(self.ctx, self.name, phone, code):
             raise Refused(_error("-1", "OTP Incorrect"))
-        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
+        scenario = self.choose_scenario("debit", phone, preauthorised=True)
+        ref = new_uuid().replace("-", "")[:16].upper()
 
-        def create() -> Response:
-            tx = self.ctx.create_transaction(
-                self.name,
-                "debit",
-                scenario,
-                operator="coris",
-                ref=new_uuid().replace("-", "")[:16].upper(),
-                phone=phone,
-                amount=amount,
-                currency="XOF",
-            )
+        def decided(tx: Transaction) -> Response:
             refused = scenario.final_state in (FAILED, EXPIRED)
             self.ctx.decide(tx, FAILED if refused else SUCCEEDED, scenario.reason)
             return json_response(_payment_payload(self.ctx.store.get(tx.id)))
 
-        return await self.respond("debit", scenario, create)
+        return await self.take(NewTransaction("debit", scenario, "coris", ref, amount, phone=phone), decided)
 
     async def status(self, request: Request) -> Response:
         [operation] = self._parameters(request, "codeOperation")
-        tx = self.ctx.find(self.name, "debit", operation)
+        tx = self.find("debit", operation)
         if tx is None:
             raise Refused(_error("-1", "Operation inexistante"))
-        return await self.respond_to_status(tx, lambda: json_response(_payment_payload(tx)))
-
-    async def hash256(self, request: Request) -> Response:
-        text = request.query_params.get("originalString", "")
-        return Response(hashlib.sha256(text.encode()).hexdigest(), media_type="text/plain")
+        return await self.respond_to_status(tx, _payment_payload(tx))
 
 
 def _payment_payload(tx: Transaction) -> dict[str, str]:

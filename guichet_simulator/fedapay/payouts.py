@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.clock import DAY
-from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.fedapay.objects import FedaPayObjects
 from guichet_simulator.fedapay.payloads import (
     MAX_PAYOUT,
     NOT_ALLOWED,
@@ -14,27 +14,25 @@ from guichet_simulator.fedapay.payloads import (
     SANDBOX_MODE,
     check_creation,
     error,
-    page_of,
     payout_object,
     phone_of,
-    without_currency,
 )
-from guichet_simulator.fedapay.records import Record, Records
-from guichet_simulator.fedapay.transactions import countries, is_sandbox
+from guichet_simulator.fedapay.records import Record
+from guichet_simulator.fedapay.transactions import COUNTRIES, is_sandbox
 from guichet_simulator.http_helpers import ErrorResponse, Refused, json_object, json_response
+from guichet_simulator.transactions import NewTransaction
 
 #: Payouts to one number in a day.
 _MOST_A_DAY: Final = 3
 
 
-class FedaPayPayouts:
-    def __init__(self, api: SimulatedProvider, records: Records) -> None:
-        self._api = api
-        self._ctx = api.ctx
-        self._records = records
+class FedaPayPayouts(FedaPayObjects):
+    kind = "credit"
+    name = "payout"
+    missing = error(404, "Dépôt introuvable")
 
     async def create(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_creation(body, 1)
         if not body.get("mode"):
             raise Refused(ErrorResponse(500))
@@ -42,17 +40,12 @@ class FedaPayPayouts:
             raise Refused(error(400, NOT_ALLOWED))
         if body["amount"] > MAX_PAYOUT:
             raise Refused(error(400, f"Montant au-delà de la limite de {MAX_PAYOUT}"))
-        reference = body.get("merchant_reference")
-        if reference and self._records.by_reference("credit", str(reference)):
-            raise Refused(error(422, "Validation échouée", {"merchant_reference": ["est déjà utilisé"]}))
-        digits = phone_of((body.get("customer") or {}).get("phone_number"), countries())
-        names = ("amount", "mode", "description", "merchant_reference", "custom_metadata")
-        record = self._records.add("credit", {**{name: body.get(name) for name in names}, "phone": digits})
-        return self._response(record, request)
+        digits = phone_of((body.get("customer") or {}).get("phone_number"), COUNTRIES)
+        return self.add(request, body, {"mode": body["mode"], "phone": digits})
 
     async def start(self, request: Request) -> Response:
         """Of one payout. A second start of one is refused here; what the real one does is not known."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         items = body.get("payouts")
         if not isinstance(items, list) or len(items) != 1 or not isinstance(items[0], dict):
             raise Refused(error(400, "Paramètre manquant ou la valeur est vide : payouts"))
@@ -60,53 +53,33 @@ class FedaPayPayouts:
             raise Refused(error(400, "INVALID_PARAMS", {"scheduled_at": ["invalid_datetime"]}))
         record = self._records.get("credit", items[0].get("id"))
         if record is None:
-            raise Refused(error(404, "Dépôt introuvable"))
+            raise Refused(self.missing)
         if self._records.transaction(record) is not None:
             raise Refused(error(400, "Dépôt déjà démarré"))
         self._check_limit(record)
-        scenario = self._ctx.choose_scenario(self._api.name, "credit", record["phone"])
-
-        def pay() -> Response:
-            self._ctx.create_transaction(
-                self._api.name,
-                "credit",
-                scenario,
-                operator=record["mode"],
-                ref=str(record["id"]),
-                client_ref=record["merchant_reference"],
-                phone=record["phone"],
-                amount=record["amount"] * 100,
-                currency="XOF",
-            )
-            return json_response({"v1/payouts": [self._object(record)]})
-
-        return await self._api.respond("credit", scenario, pay)
+        new = NewTransaction(
+            "credit",
+            self._api.choose_scenario("credit", record["phone"]),
+            operator=record["mode"],
+            ref=str(record["id"]),
+            client_ref=record["merchant_reference"],
+            phone=record["phone"],
+            amount=record["amount"] * 100,
+        )
+        return await self._api.take(new, lambda _: json_response({"v1/payouts": [self.object(record)]}))
 
     def _check_limit(self, record: Record) -> None:
         """Raises Refused for one more than a number may get in a day."""
-        since = self._ctx.clock.now() - DAY
-        where = "provider = ? AND kind = 'credit' AND phone = ? AND created_at > ? AND state != 'failed'"
-        if len(self._ctx.store.select(where, self._api.name, record["phone"], since)) >= _MOST_A_DAY:
+        since = self._api.ctx.clock.now() - DAY
+        where = "kind = 'credit' AND phone = ? AND created_at > ? AND state != 'failed'"
+        if len(self._api.select(where, record["phone"], since)) >= _MOST_A_DAY:
             raise Refused(error(400, "Limite de dépôts par jour atteinte pour ce numéro"))
-
-    async def read(self, request: Request) -> Response:
-        return await self._state(self._records.get("credit", request.path_params["id"]), request)
-
-    async def read_by_reference(self, request: Request) -> Response:
-        return await self._state(self._records.by_reference("credit", request.path_params["reference"]), request)
-
-    async def search(self, request: Request) -> Response:
-        records = sorted(self._records.all("credit"), key=lambda record: -record["id"])
-        include = request.query_params.get("include")
-        rows = [without_currency(self._object(record), include) for record in records]
-        return json_response(page_of(rows, request.query_params, "payouts"))
 
     async def balances(self, request: Request) -> Response:
         """One for each mode, of what was collected and paid out over it: they do not combine."""
-        self._ctx.apply_due_decisions()
         balances = dict.fromkeys(PAYOUT_MODES, 0)
-        if not self._ctx.dashboard(self._api.name).float_empty:
-            for tx in self._ctx.own(self._ctx.store.select("provider = ? AND state = 'succeeded'", self._api.name)):
+        if not self._api.dashboard.float_empty:
+            for tx in self._api.select("state = 'succeeded'"):
                 change = tx.amount if tx.kind == "debit" else -tx.amount
                 balances[tx.operator] = balances.get(tx.operator, 0) + change // 100
         rows = [
@@ -114,16 +87,5 @@ class FedaPayPayouts:
         ]
         return json_response({"v1/balances": rows})
 
-    async def _state(self, record: Record | None, request: Request) -> Response:
-        if record is None:
-            raise Refused(error(404, "Dépôt introuvable"))
-        tx = self._records.transaction(record)
-        if tx is None:
-            return self._response(record, request)
-        return await self._api.respond_to_status(tx, lambda: self._response(record, request))
-
-    def _response(self, record: Record, request: Request) -> Response:
-        return json_response({"v1/payout": without_currency(self._object(record), request.query_params.get("include"))})
-
-    def _object(self, record: Record) -> dict[str, Any]:
-        return payout_object(record, self._records.transaction(record), self._ctx.clock.now())
+    def object(self, record: Record) -> dict[str, Any]:
+        return payout_object(record, self._records.transaction(record), self._api.ctx.clock.now())

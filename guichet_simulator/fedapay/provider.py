@@ -23,7 +23,6 @@ from guichet_simulator.fedapay.transactions import FedaPayTransactions
 from guichet_simulator.http_helpers import ErrorResponse, json_bytes, json_response
 from guichet_simulator.models import CallbackRequest, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.signatures import hmac_signature_header
 
 _CLAIMS: Final = ("succeeded", "failed", "expired")
 
@@ -48,7 +47,7 @@ class FedaPay(SimulatedProvider):
 
     def __init__(self, ctx: SimulatorContext) -> None:
         super().__init__(ctx)
-        self._records = Records(ctx)
+        self._records = Records(self)
 
     def routes(self) -> list[BaseRoute]:
         transactions, payouts = FedaPayTransactions(self, self._records), FedaPayPayouts(self, self._records)
@@ -78,14 +77,13 @@ class FedaPay(SimulatedProvider):
         return json_response({"v1/currencies": [{"id": 1, "iso": "XOF", "code": 952, "modes": modes}]})
 
     async def webhooks(self, request: Request) -> Response:
-        url = self.ctx.dashboard(self.name).callback_url
+        url = self.dashboard.callback_url
         rows = [{"id": 1, "url": url, "enabled": True, "ssl_verify": True}] if url else []
         return json_response({"v1/webhooks": rows, "meta": {"next_page": None}})
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
-        dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()
-        record = self._records.made_by_any(tx.kind, tx.ref)
-        if dashboard.callback_url is None or record is None or queued.claim not in _CLAIMS:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
+        now, record = self.ctx.clock.now(), self._records.made_by_any(tx.kind, tx.ref)
+        if record is None or queued.claim not in _CLAIMS:
             return None
         claim = queued.claim if queued.claim != tx.state else None
         if tx.kind == "debit":
@@ -101,6 +99,5 @@ class FedaPay(SimulatedProvider):
             "entity": entity,
             "account": {"id": entity["account_id"], "name": "Simulateur", "country": "BJ"},
         }
-        body, secret = json_bytes(event), dashboard.secret or ""
-        signature = hmac_signature_header(body, queued, secret=secret, separator=b".", now=now, scheme="s")
-        return CallbackRequest(dashboard.callback_url, body, {"X-FEDAPAY-SIGNATURE": signature})
+        body = json_bytes(event)
+        return CallbackRequest(url, body, {"X-FEDAPAY-SIGNATURE": self.sign(body, queued, b".", scheme="s")})

@@ -3,13 +3,14 @@
 Source: docs/providers/fedapay.md, "Initiating a payment".
 """
 
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from guichet.clock import SECOND
 from guichet_simulator import phone
-from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.fedapay.objects import FedaPayObjects
 from guichet_simulator.fedapay.payloads import (
     MIN_PAYIN,
     NOT_ALLOWED,
@@ -18,84 +19,69 @@ from guichet_simulator.fedapay.payloads import (
     check_creation,
     check_description,
     error,
-    page_of,
     phone_of,
     transaction_object,
-    without_currency,
 )
-from guichet_simulator.fedapay.records import LIFE, Record, Records
+from guichet_simulator.fedapay.records import LIFE, Record
 from guichet_simulator.http_helpers import Refused, credential, json_object, json_response
-from guichet_simulator.scenarios import Scenario
+from guichet_simulator.transactions import NewTransaction
 
-_COUNTRIES: Final = dict(PUSH_MODES.values()) | {"bf": "226", "ml": "223"}
-
-
-def countries() -> dict[str, str]:
-    return dict(_COUNTRIES)
+#: A country, and its dialling code.
+COUNTRIES: Final = dict(PUSH_MODES.values()) | {"bf": "226", "ml": "223"}
 
 
 def is_sandbox(request: Request) -> bool:
     return "_sandbox_" in (credential(request) or "")
 
 
-class FedaPayTransactions:
-    def __init__(self, api: SimulatedProvider, records: Records) -> None:
-        self._api = api
-        self._ctx = api.ctx
-        self._records = records
+class FedaPayTransactions(FedaPayObjects):
+    kind = "debit"
+    name = "transaction"
+    missing = error(404, "Transaction introuvable")
 
     async def create(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_description(body)
         check_creation(body, MIN_PAYIN)
-        reference = body.get("merchant_reference")
-        if reference and self._records.by_reference("debit", str(reference)):
-            raise Refused(error(422, "Validation échouée", {"merchant_reference": ["est déjà utilisé"]}))
-        names = ("amount", "description", "merchant_reference", "custom_metadata", "callback_url")
-        record = self._records.add("debit", {name: body.get(name) for name in names})
-        return self._response(record, request)
+        return self.add(request, body, {"callback_url": body.get("callback_url")})
 
     async def token(self, request: Request) -> Response:
-        record = self._find(request)
+        record = self.find(request)
         token = self._records.token(record)
         return json_response({"token": token, "url": f"{self._api.address}/pay/{token}"})
 
     async def push(self, request: Request) -> Response:
         """Asks the customer for the PIN."""
-        mode, body = request.path_params["mode"], await json_object(request) or {}
+        mode, body = request.path_params["mode"], await json_object(request)
         is_open = mode == SANDBOX_MODE if is_sandbox(request) else mode in PUSH_MODES
         if not is_open:
             raise Refused(error(400, NOT_ALLOWED))
         record = self._records.by_token(body.get("token"))
-        if record is None or self._records.is_expired(record, self._ctx.clock.now()):
+        if record is None or self._records.is_expired(record, self._api.ctx.clock.now()):
             raise Refused(error(400, "Jeton invalide"))
-        digits = phone_of(body.get("phone_number"), _COUNTRIES)
+        digits = phone_of(body.get("phone_number"), COUNTRIES)
         if mode in PUSH_MODES and not digits.startswith(PUSH_MODES[mode][1]):
             raise Refused(error(400, "Numéro invalide", {"phone_number": ["est invalide"]}))
         if self._records.transaction(record) is not None:
             raise Refused(error(400, "Transaction déjà en cours"))
-        scenario = self._ctx.choose_scenario(self._api.name, "debit", digits)
+        intent = {"id": record["id"], "status": "pending"}
+        new = self._asked(record, mode, digits)
+        return await self._api.take(new, lambda _: json_response({"v1/payment_intent": intent}))
 
-        def ask() -> Response:
-            self._ask(record, scenario, mode, digits)
-            return json_response({"v1/payment_intent": {"id": record["id"], "status": "pending"}})
-
-        return await self._api.respond("debit", scenario, ask)
-
-    def _ask(self, record: Record, scenario: Scenario, mode: str, digits: str | None, page: str | None = None) -> None:
-        self._ctx.create_transaction(
-            self._api.name,
+    def _asked(self, record: Record, mode: str, phone: str | None, page: str | None = None) -> NewTransaction:
+        """`phone`: None on the page, where the amount tells the scenario."""
+        digits = phone or str(record["amount"])
+        return NewTransaction(
             "debit",
-            scenario,
+            self._api.choose_scenario("debit", digits),
             operator=mode,
             ref=str(record["id"]),
             client_ref=record["merchant_reference"],
-            phone=digits,
+            phone=phone,
             amount=record["amount"] * 100,
-            currency="XOF",
-            lifetime=LIFE / 1_000_000,
+            lifetime=LIFE / SECOND,
             detail={
-                "digits": digits or str(record["amount"]),
+                "digits": digits,
                 "page_url": page,
                 "success_url": record.get("callback_url"),
                 "cancel_url": record.get("callback_url"),
@@ -107,57 +93,20 @@ class FedaPayTransactions:
         token = request.path_params["token"]
         record = self._records.by_token(token)
         if record is None:
-            return phone.page(self._ctx, "unknown.html", status=404)
-        if (tx := self._records.transaction(record)) is None:
-            scenario = self._ctx.choose_scenario(self._api.name, "debit", str(record["amount"]))
-            mode = request.query_params.get("mode", "mtn_open")
-            self._ask(record, scenario, mode, None, f"{self._api.address}/pay/{token}")
-            tx = self._records.transaction(record)
-        assert tx is not None
-        return phone.hosted_page(self._ctx, tx)
-
-    async def read(self, request: Request) -> Response:
-        return await self._state(self._find(request), request)
-
-    async def read_by_reference(self, request: Request) -> Response:
-        record = self._records.by_reference("debit", request.path_params["reference"])
-        if record is None:
-            raise Refused(error(404, "Transaction introuvable"))
-        return await self._state(record, request)
+            return phone.page(self._api.ctx, "unknown.html", status=404)
+        mode, page = request.query_params.get("mode", "mtn_open"), f"{self._api.address}/pay/{token}"
+        tx = self._records.transaction(record) or self._api.create(self._asked(record, mode, None, page))
+        return phone.hosted_page(self._api.ctx, tx)
 
     async def delete(self, request: Request) -> Response:
         """Only while nobody was asked to pay."""
-        record = self._find(request)
+        record = self.find(request)
         if self._records.transaction(record) is not None:
             raise Refused(error(400, "Transaction déjà en cours"))
         self._records.save({**record, "deleted": True})
         return Response(status_code=204)
 
-    async def search(self, request: Request) -> Response:
-        """Newest first, which is not documented."""
-        records = sorted(self._records.all("debit"), key=lambda record: -record["id"])
-        rows = [self._object(record, request) for record in records]
-        forced = self._ctx.forced_scenario(self._api.name, "status")
-        page = page_of(rows, request.query_params, "transactions")
-        return await self._api.respond("status", forced, lambda: json_response(page))
-
-    async def _state(self, record: Record, request: Request) -> Response:
-        tx = self._records.transaction(record)
-        if tx is None:
-            return self._response(record, request)
-        return await self._api.respond_to_status(tx, lambda: self._response(record, request))
-
-    def _response(self, record: Record, request: Request) -> Response:
-        return json_response({"v1/transaction": self._object(record, request)})
-
-    def _object(self, record: Record, request: Request) -> dict[str, object]:
-        now = self._ctx.clock.now()
+    def object(self, record: Record) -> dict[str, Any]:
+        now = self._api.ctx.clock.now()
         expired = self._records.is_expired(record, now)
-        payload = transaction_object(record, self._records.transaction(record), now, expired=expired)
-        return without_currency(payload, request.query_params.get("include"))
-
-    def _find(self, request: Request) -> Record:
-        record = self._records.get("debit", request.path_params["id"])
-        if record is None:
-            raise Refused(error(404, "Transaction introuvable"))
-        return record
+        return transaction_object(record, self._records.transaction(record), now, expired=expired)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from guichet.clock import Instant, iso, to_datetime
 from guichet_simulator.http_helpers import ErrorResponse, Refused, units
-from guichet_simulator.models import PENDING, SUCCEEDED, Transaction
+from guichet_simulator.models import PENDING, SUCCEEDED, Transaction, by_state
 
 #: A reason of a scenario → the `reason` of a failed transaction.
 REASONS: Final[Mapping[str | None, str]] = {
@@ -20,12 +20,7 @@ REASONS: Final[Mapping[str | None, str]] = {
 }
 
 #: A state or a claim → the `status`.
-STATES: Final[Mapping[str, str]] = {
-    "pending": "PENDING",
-    "succeeded": "SUCCESSFUL",
-    "failed": "FAILED",
-    "expired": "FAILED",
-}
+STATES: Final = by_state(pending="PENDING", succeeded="SUCCESSFUL", failed="FAILED", expired="FAILED")
 
 
 @dataclass(frozen=True, slots=True)

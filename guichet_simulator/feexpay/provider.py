@@ -39,6 +39,7 @@ from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Tran
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.store import undocumented_order
+from guichet_simulator.transactions import NewTransaction
 
 _HISTORY_LIMIT: Final = 500
 
@@ -86,7 +87,7 @@ class FeexPay(SimulatedProvider):
         network = NETWORKS.get(segment)
         if network is None:
             raise Refused(error(404, f"{segment} channel not configured"))
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_payin(network, body)
         phone, code = str(body["phoneNumber"]), body.get("otp")
         if network.sends_code and not code:
@@ -94,108 +95,92 @@ class FeexPay(SimulatedProvider):
             return json_response({"status": "PENDING", "message": "OTP envoye au client", "amount": body["amount"]})
         if code and not consume_code(self.ctx, self.name, phone, str(code)):
             raise Refused(error(400, "OTP incorrect ou expire", "ERR_TRANSACTION_FAILED"))
-        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=bool(code))
-
-        def create() -> Response:
-            ref = new_uuid()
-            page = f"{self.address}/pay/{ref}" if network.redirects and not code else None
-            tx = self.ctx.create_transaction(
-                self.name,
-                "debit",
-                scenario,
-                operator=segment,
-                ref=network.reference(self.ctx.clock.now(), ref),
-                client_ref=callback_info_text(body.get("callback_info")),
-                phone=phone,
-                amount=body["amount"] * 100,
-                currency=network.currency,
-                detail={
-                    "body": echoed_fields(body),
-                    "page_url": page,
-                    "success_url": body.get("return_url"),
-                    "cancel_url": body.get("cancel_url") or body.get("return_url"),
-                },
-            )
-            return json_response(initiation_payload(tx, final=scenario.response is ResponseKind.FINAL))
-
-        return await self.respond("debit", scenario, create)
+        scenario, ref = self.choose_scenario("debit", phone, preauthorised=bool(code)), new_uuid()
+        new = NewTransaction(
+            "debit",
+            scenario,
+            operator=segment,
+            ref=network.reference(self.ctx.clock.now(), ref),
+            client_ref=callback_info_text(body.get("callback_info")),
+            phone=phone,
+            amount=body["amount"] * 100,
+            currency=network.currency,
+            detail={
+                "body": echoed_fields(body),
+                "page_url": f"{self.address}/pay/{ref}" if network.redirects and not code else None,
+                "success_url": body.get("return_url"),
+                "cancel_url": body.get("cancel_url") or body.get("return_url"),
+            },
+        )
+        is_final = scenario.response is ResponseKind.FINAL
+        return await self.take(new, lambda tx: json_response(initiation_payload(tx, final=is_final)))
 
     async def card(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         check_card(body)
-        scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
-
-        def create() -> Response:
-            ref = new_uuid()
-            page = f"{self.address}/pay/{ref}"
-            tx = self.ctx.create_transaction(
-                self.name,
-                "debit",
-                scenario,
-                operator=body["type_card"],
-                ref=ref,
-                client_ref=callback_info_text(body.get("callback_info")),
-                amount=body["amount"] * 100,
-                currency="XOF",
-                detail={
-                    "body": echoed_fields(body),
-                    "digits": str(body["amount"]),
-                    "page_url": page,
-                    "success_url": body.get("success_redirect_url"),
-                    "cancel_url": body.get("error_redirect_url") or body.get("success_redirect_url"),
-                },
-            )
-            return json_response({"reference": tx.ref, "status": "PENDING", "url": page, "message": "Accepted"})
-
-        return await self.respond("debit", scenario, create)
+        ref = new_uuid()
+        page = f"{self.address}/pay/{ref}"
+        new = NewTransaction(
+            "debit",
+            self.choose_scenario("debit", str(body["amount"])),
+            operator=body["type_card"],
+            ref=ref,
+            client_ref=callback_info_text(body.get("callback_info")),
+            amount=body["amount"] * 100,
+            detail={
+                "body": echoed_fields(body),
+                "digits": str(body["amount"]),
+                "page_url": page,
+                "success_url": body.get("success_redirect_url"),
+                "cancel_url": body.get("error_redirect_url") or body.get("success_redirect_url"),
+            },
+        )
+        payload = {"reference": ref, "status": "PENDING", "url": page, "message": "Accepted"}
+        return await self.take(new, lambda _: json_response(payload))
 
     async def payout(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         channel = payout_network(request.path_params.get("segment"), body.get("network"))
         if channel is None:
             raise Refused(error(404, "payout channel not configured"))
         operator, network = channel
         check_payout(network, body)
         phone = str(body["phoneNumber"])
-        scenario = self.ctx.choose_scenario(self.name, "credit", phone)
-
-        def create() -> Response:
-            tx = self.ctx.create_transaction(
-                self.name,
-                "credit",
-                scenario,
-                operator=operator,
-                ref=new_uuid(),
-                client_ref=callback_info_text(body.get("callback_info")),
-                phone=phone,
-                amount=body["amount"] * 100,
-                currency=network.currency,
-                detail={"body": echoed_fields(body)},
-            )
-            request_fields = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
-            payload = {"reference": tx.ref, "status": "PENDING", "message": "Accepted", "callback_info": tx.client_ref}
-            return json_response(payload | request_fields)
-
-        return await self.respond("credit", scenario, create)
+        new = NewTransaction(
+            "credit",
+            self.choose_scenario("credit", phone),
+            operator=operator,
+            ref=new_uuid(),
+            client_ref=callback_info_text(body.get("callback_info")),
+            phone=phone,
+            amount=body["amount"] * 100,
+            currency=network.currency,
+            detail={"body": echoed_fields(body)},
+        )
+        payload = {
+            "reference": new.ref,
+            "status": "PENDING",
+            "message": "Accepted",
+            "callback_info": new.client_ref,
+            "phone_number": phone,
+            "amount": body["amount"],
+            "description": body.get("motif"),
+        }
+        return await self.take(new, lambda _: json_response(payload))
 
     async def _status(self, request: Request, kind: Kind) -> Response:
-        tx = self.ctx.find(self.name, kind, request.path_params["reference"])
+        tx = self.find(kind, request.path_params["reference"])
         if tx is None:
             raise Refused(error(404, "Transaction not found", "NOT_FOUND"))
-        return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
+        return await self.respond_to_status(tx, transaction_payload(tx))
 
     async def history(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         first, last = str(body.get("start_date", "")), str(body.get("end_date", ""))
         if not (first and last and body.get("shop")):
             raise Refused(error(400, ["start_date, end_date and shop should not be empty"]))
-        self.ctx.apply_due_decisions()
-        txs = undocumented_order(self._chosen(body, first, last))
-
-        def normal() -> Response:
-            return json_response({"success": True, "total": len(txs), "data": [history_row(tx) for tx in txs]})
-
-        return await self.respond("status", self.ctx.forced_scenario(self.name, "status"), normal)
+        rows = [history_row(tx) for tx in undocumented_order(self._chosen(body, first, last))]
+        return await self.respond_to_status(None, {"success": True, "total": len(rows), "data": rows})
 
     def _chosen(self, body: dict[str, Any], first: str, last: str) -> list[Transaction]:
         """At most _HISTORY_LIMIT transactions of these days (`2026-11-22`), whichever they are if there are more."""
@@ -205,7 +190,7 @@ class FeexPay(SimulatedProvider):
         states = [state for state, word in STATES.items() if status in (*everything, word)]
         networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
         operators = [*networks, *(CARDS if label in everything else [label])]
-        transactions = self.ctx.store.select(
+        return self.select(
             "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
             " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
             " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
@@ -217,12 +202,11 @@ class FeexPay(SimulatedProvider):
             last,
             _HISTORY_LIMIT,
         )
-        return self.ctx.own(transactions)
 
     async def balance(self, request: Request) -> Response:
         balances = {network.label: 0 for network in NETWORKS.values()}
-        filled = not self.ctx.dashboard(self.name).float_empty
-        for tx in self.ctx.store.select("provider = 'feexpay' AND state = 'succeeded'"):
+        filled = not self.dashboard.float_empty
+        for tx in self.select("state = 'succeeded'"):
             if (label := network_label(tx)) in balances and filled:
                 balances[label] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
         return json_response({"success": True, "data": {"data": {"balances": balances}}})
@@ -230,9 +214,8 @@ class FeexPay(SimulatedProvider):
     async def shop(self, request: Request) -> Response:
         return json_response({"id": request.path_params["shop"], "name": "Boutique simulateur"})
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
         """To the shop's only URL. Callbacks are not signed, so a forged one looks like a true one."""
-        url = self.ctx.dashboard(self.name).callback_url
-        if url is None or queued.claim not in STATES:
+        if queued.claim not in STATES:
             return None
         return CallbackRequest(url, json_bytes(callback_payload(tx, STATES[queued.claim], self.ctx.clock.now())))

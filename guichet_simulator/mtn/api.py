@@ -24,7 +24,7 @@ from guichet_simulator.http_helpers import (
     json_response,
     new_uuid,
 )
-from guichet_simulator.models import Transaction
+from guichet_simulator.models import Transaction, by_state
 from guichet_simulator.scenarios import ResponseKind
 
 
@@ -40,12 +40,7 @@ ENVIRONMENTS: Final = {
     "sandbox": Environment("sandbox", "EUR"),
 }
 #: A state or a claim → the `status`.
-STATES: Final[Mapping[str, str]] = {
-    "pending": "PENDING",
-    "succeeded": "SUCCESSFUL",
-    "failed": "FAILED",
-    "expired": "FAILED",
-}
+STATES: Final = by_state(pending="PENDING", succeeded="SUCCESSFUL", failed="FAILED", expired="FAILED")
 #: A reason of a scenario → the `reason` of a failed debit.
 REASONS: Final[Mapping[str | None, str]] = {
     "insufficient_funds": "NOT_ENOUGH_FUNDS",
@@ -110,6 +105,7 @@ class MtnApi(SimulatedProvider):
     title = "MTN MoMo"
     new_platform = False
     lifetime = 300
+    callback_in_request = True
     #: MTN sends a callback once.
     retries = ()
     errors = {
@@ -157,7 +153,7 @@ class MtnApi(SimulatedProvider):
 
     def _opens(self, name: str, product: str) -> bool:
         """Whether an API user or a subscription key is one of this product's wallet."""
-        credentials = self.ctx.dashboard(self.name).credentials
+        credentials = self.dashboard.credentials
         return credentials is None or product in credentials.get(name, ())
 
 
@@ -188,7 +184,7 @@ class ApiUsers:
     async def create(self, request: Request) -> Response:
         self._check_key(request)
         user = request.headers.get("x-reference-id", "")
-        host = (await json_object(request) or {}).get("providerCallbackHost")
+        host = (await json_object(request)).get("providerCallbackHost")
         if not is_uuid(user) or not isinstance(host, str):
             return json_response({"code": "VALIDATION_ERROR", "message": "X-Reference-Id or host"}, 400)
         if user in self._hosts():

@@ -29,7 +29,7 @@ from guichet_simulator.mtn.api import (
     transaction_payload,
 )
 from guichet_simulator.scenarios import BY_NAME, Scenario
-from guichet_simulator.store import DuplicateRef
+from guichet_simulator.transactions import NewTransaction
 
 #: What the disbursement wallet held at first, in hundredths.
 _FLOAT: Final = 10_000_000_00
@@ -58,11 +58,7 @@ class Mtn(MtnApi):
     """The old platform. What it took can be read here only, and not on the new one."""
 
     def routes(self) -> list[BaseRoute]:
-        collection, disbursement, holder = (
-            "/collection",
-            "/disbursement",
-            "/{product}/v1_0/accountholder/msisdn/{phone}",
-        )
+        collection, disbursement = "/collection", "/disbursement"
         return [
             *ApiUsers(self).routes(),
             Route("/{product}/token/", self.token, methods=["POST"]),
@@ -74,19 +70,17 @@ class Mtn(MtnApi):
             self.route(f"{disbursement}/v1_0/refund/{{ref}}", partial(self._status, verb=_REFUND)),
             self.route(f"{disbursement}/v1_0/transfer/{{ref}}", partial(self._status, verb=_TRANSFER)),
             self.route("/{product}/v1_0/account/balance", self.balance),
-            self.route(f"{holder}/active", self.active),
-            self.route(f"{holder}/basicuserinfo", self.basic_user_info),
         ]
 
     # Calls that move money
 
     async def _move_money(self, request: Request, verb: _Verb) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         environment = request.headers["x-target-environment"]
         _check(request, body, environment)
         ref, amount = request.headers["x-reference-id"], hundredths(body["amount"], body["currency"])
         assert amount is not None
-        if self.ctx.find(self.name, verb.kind, ref, verb.resource):
+        if self.find(verb.kind, ref, verb.resource):
             raise Refused(error(409, "RESOURCE_ALREADY_EXIST"))
         parent = None
         if verb.party is None:
@@ -97,89 +91,72 @@ class Mtn(MtnApi):
             phone = str(holder.get("partyId", "")) if isinstance(holder, dict) else ""
             if not phone.isdigit():
                 return json_response({"code": "VALIDATION_ERROR", "message": "partyId is not an MSISDN"}, 400)
-        scenario = self._choose_scenario(verb.kind, phone)
-
-        def create() -> Response:
-            echoed = {name: str(body.get(name, "")) for name in ("externalId", "payerMessage", "payeeNote")}
-            try:
-                self.ctx.create_transaction(
-                    self.name,
-                    verb.kind,
-                    scenario,
-                    operator=ENVIRONMENTS[environment].operator,
-                    ref=ref,
-                    resource=verb.resource,
-                    client_ref=echoed["externalId"] or ref,
-                    phone=phone,
-                    amount=amount,
-                    currency=body["currency"],
-                    parent=parent,
-                    callback_url=request.headers.get("x-callback-url"),
-                    detail=echoed,
-                )
-            except DuplicateRef:
-                raise Refused(error(409, "RESOURCE_ALREADY_EXIST")) from None
-            return Response(status_code=202)
-
-        return await self.respond(verb.kind, scenario, create)
+        echoed = {name: str(body.get(name, "")) for name in ("externalId", "payerMessage", "payeeNote")}
+        new = NewTransaction(
+            verb.kind,
+            self._choose_scenario(verb.kind, phone),
+            operator=ENVIRONMENTS[environment].operator,
+            ref=ref,
+            resource=verb.resource,
+            client_ref=echoed["externalId"] or ref,
+            phone=phone,
+            amount=amount,
+            currency=body["currency"],
+            parent=parent,
+            callback_url=request.headers.get("x-callback-url"),
+            detail=echoed,
+        )
+        return await self.take(new, lambda _: Response(status_code=202))
 
     def _choose_scenario(self, kind: Kind, phone: str) -> Scenario:
-        chosen = self.ctx.choose_scenario(self.name, kind, phone)
+        chosen = self.choose_scenario(kind, phone)
         if kind == "debit" and chosen.waits_for_customer and phone in SANDBOX_NUMBERS:
             return BY_NAME[SANDBOX_NUMBERS[phone]]
         return chosen
 
     def _refundable_debit(self, body: Mapping[str, Any], amount: int, environment: str) -> Transaction:
-        debit = self._find(_REQUEST_TO_PAY, str(body.get("referenceIdToRefund", "")), environment)
+        debit = self._find_in(_REQUEST_TO_PAY, str(body.get("referenceIdToRefund", "")), environment)
         if debit is None:
             raise Refused(error(404, "RESOURCE_NOT_FOUND"))
         if debit.state != SUCCEEDED or self.ctx.store.refunded_amount(debit) + amount > debit.amount:
             raise Refused(error(500, "NOT_ALLOWED"))
         return debit
 
-    def _find(self, verb: _Verb, ref: str, environment: str) -> Transaction | None:
+    def _find_in(self, verb: _Verb, ref: str, environment: str) -> Transaction | None:
         """What was made by this verb in this target environment."""
-        tx = self.ctx.find(self.name, verb.kind, ref, verb.resource)
+        tx = self.find(verb.kind, ref, verb.resource)
         return tx if tx and tx.operator == ENVIRONMENTS[environment].operator else None
 
     # Status calls
 
     async def _status(self, request: Request, verb: _Verb) -> Response:
-        tx = self._find(verb, request.path_params["ref"], request.headers["x-target-environment"])
+        tx = self._find_in(verb, request.path_params["ref"], request.headers["x-target-environment"])
         if tx is None:
-            forced = self.ctx.forced_scenario(self.name, "status")
-            return await self.respond("status", forced, error(404, "RESOURCE_NOT_FOUND").response)
-        return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
+            unknown = error(404, "RESOURCE_NOT_FOUND")
+            return await self.respond("status", self.forced_scenario("status"), unknown.response)
+        return await self.respond_to_status(tx, transaction_payload(tx))
 
-    # Account holders and balances
-
-    async def active(self, request: Request) -> Response:
-        return json_response({"result": not request.path_params["phone"].endswith("9006")})
-
-    async def basic_user_info(self, request: Request) -> Response:
-        if request.path_params["phone"].endswith("9006"):
-            raise Refused(error(404, "RESOURCE_NOT_FOUND"))
-        return json_response({"given_name": "Awa", "family_name": "Diop", "locale": "fr_BJ", "status": "ACTIVE"})
+    # Balances
 
     async def balance(self, request: Request) -> Response:
         product = request.path_params["product"]
         environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
-        where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
-        moved = sum(tx.amount for tx in self.ctx.store.select(where, self.name, kind, environment.operator))
+        where = "kind = ? AND operator = ? AND state = 'succeeded'"
+        moved = sum(tx.amount for tx in self.select(where, kind, environment.operator))
         total = moved if product == "collection" else self._left_to_pay_out(moved)
         return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
 
     def _left_to_pay_out(self, paid_out: int) -> int:
         """Disbursement is a wallet of its own, filled once."""
-        return 0 if self.ctx.dashboard(self.name).float_empty else max(0, _FLOAT - paid_out)
+        return 0 if self.dashboard.float_empty else max(0, _FLOAT - paid_out)
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
         """PUT for a debit and POST for a credit: the documentation shows both, so a client must accept both."""
-        if not tx.callback_url or queued.claim not in STATES:
+        if queued.claim not in STATES:
             return None
         body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
-        return CallbackRequest(tx.callback_url, body, method="PUT" if tx.kind == "debit" else "POST")
+        return CallbackRequest(url, body, method="PUT" if tx.kind == "debit" else "POST")
 
 
 class MtnNewPlatform(Mtn):

@@ -23,7 +23,7 @@ from guichet_simulator.http_helpers import (
 )
 from guichet_simulator.models import PENDING, CallbackRequest, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.store import DuplicateRef
+from guichet_simulator.transactions import NewTransaction
 
 #: Country → its currency; `dev` is Orange's own sandbox.
 COUNTRIES: Final = {"ml": "XOF", "ci": "XOF", "sn": "XOF", "bf": "XOF", "dev": "OUV"}
@@ -47,6 +47,7 @@ class Orange(SimulatedProvider):
     }
     title = "Orange Money"
     lifetime = 600
+    callback_in_request = True
     retries = (5, 30)
     errors = {
         ResponseKind.UNAUTHORIZED: _error(401, 41, "Invalid credentials"),
@@ -85,45 +86,36 @@ class Orange(SimulatedProvider):
             raise Refused(self.error(ResponseKind.NOT_CONFIGURED))
 
     async def pay(self, request: Request) -> Response:
-        country, body = request.path_params["country"], await json_object(request) or {}
+        country, body = request.path_params["country"], await json_object(request)
         _check(body, country)
-        scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
         tokens = {name: new_uuid().replace("-", "") for name in ("pay_token", "notif_token")}
         page = f"{self.address}/payment/pay_token/{tokens['pay_token']}"
-
-        def create() -> Response:
-            try:
-                self.ctx.create_transaction(
-                    self.name,
-                    "debit",
-                    scenario,
-                    operator=f"orange_{country}",
-                    ref=body["order_id"],
-                    client_ref=body["order_id"],
-                    amount=body["amount"] * 100,
-                    currency="XOF",
-                    callback_url=body["notif_url"],
-                    detail={
-                        **tokens,
-                        "digits": str(body["amount"]),
-                        "page_url": page,
-                        "success_url": body["return_url"],
-                        "cancel_url": body["cancel_url"],
-                    },
-                )
-            except DuplicateRef:
-                return self.error(ResponseKind.DUPLICATE)
-            return json_response({"status": 201, "message": "OK", "payment_url": page, **tokens}, 201)
-
-        return await self.respond("debit", scenario, create)
+        new = NewTransaction(
+            "debit",
+            self.choose_scenario("debit", str(body["amount"])),
+            operator=f"orange_{country}",
+            ref=body["order_id"],
+            client_ref=body["order_id"],
+            amount=body["amount"] * 100,
+            callback_url=body["notif_url"],
+            detail={
+                **tokens,
+                "digits": str(body["amount"]),
+                "page_url": page,
+                "success_url": body["return_url"],
+                "cancel_url": body["cancel_url"],
+            },
+        )
+        payload = {"status": 201, "message": "OK", "payment_url": page, **tokens}
+        return await self.take(new, lambda _: json_response(payload, 201))
 
     async def status(self, request: Request) -> Response:
         """Finds a transaction only by its order, amount and token together."""
-        body = await json_object(request) or {}
-        tx = self.ctx.find(self.name, "debit", str(body.get("order_id")))
+        body = await json_object(request)
+        tx = self.find("debit", str(body.get("order_id")))
         if tx is None or body.get("pay_token") != tx.detail["pay_token"] or body.get("amount") != tx.amount // 100:
             raise Refused(_error(400, 24, "Invalid body field"))
-        return await self.respond_to_status(tx, lambda: json_response(_status_payload(tx), 201))
+        return await self.respond_to_status(tx, _status_payload(tx), 201)
 
     async def payment_page(self, request: Request) -> Response:
         """The customer's page. Once it was opened the status is PENDING instead of INITIATED."""
@@ -132,14 +124,14 @@ class Orange(SimulatedProvider):
             self.ctx.store.patch_detail(tx, opened=True)
         return await self.hosted_page(request)
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
         """Only `notif_token` shows that it comes from Orange. There is no callback when a payment expires."""
         status = {"succeeded": "SUCCESS", "failed": "FAILED"}.get(queued.claim)
-        if status is None or not tx.callback_url:
+        if status is None:
             return None
         token = new_uuid().replace("-", "") if queued.forged else tx.detail["notif_token"]
         payload = {"status": status, "notif_token": token, "txnid": _transaction_id(tx)}
-        return CallbackRequest(tx.callback_url, json_bytes(payload))
+        return CallbackRequest(url, json_bytes(payload))
 
 
 def _check(body: Mapping[str, Any], country: str) -> None:

@@ -13,7 +13,6 @@ from guichet.clock import SECOND, Instant, iso
 from guichet_simulator.http_helpers import ErrorResponse, Refused, hundredths, is_uuid
 from guichet_simulator.models import PENDING, Claim, Fees, Kind, Transaction
 from guichet_simulator.scenarios import BY_NAME, Scenario
-from guichet_simulator.store import Store
 
 CREDITS: Final = ("refund", "payout")
 #: Percent of the amount that pawaPay charges.
@@ -98,7 +97,6 @@ _CREDIT_REASONS: Final[Mapping[str | None, str]] = {
     "insufficient_funds": "WALLET_LIMIT_REACHED",
     "payer_not_found": "RECIPIENT_NOT_FOUND",
     "limit_reached": "WALLET_LIMIT_REACHED",
-    "cancelled_by_hand": "MANUALLY_CANCELLED",
 }
 _CLAIMED_STATUSES: Final[Mapping[str | None, str]] = {
     "succeeded": "COMPLETED",
@@ -221,16 +219,3 @@ def confirmation_error(provider: Provider, body: Mapping[str, Any]) -> ErrorResp
     if provider.auth != "REDIRECT_AUTH" and (body.get("successfulUrl") or body.get("failedUrl")):
         return rejected("UNSUPPORTED_PARAMETER", 400)
     return None
-
-
-def refund_error(store: Store, debit: Transaction, left: int, body: Mapping[str, Any]) -> str | None:
-    """The failure code of a refund; `left` hundredths of the debit can still be refunded."""
-    if left <= 0:
-        running = store.select("provider = 'pawapay' AND parent = ? AND state = 'pending'", debit.ref)
-        return "REFUND_IN_PROGRESS" if running else "DEPOSIT_ALREADY_REFUNDED"
-    amount = hundredths(body["amount"], debit.currency)
-    if amount is None:
-        return "INVALID_AMOUNT"
-    if body["currency"] != debit.currency:
-        return "INVALID_CURRENCY"
-    return "AMOUNT_TOO_LARGE" if amount > left else None

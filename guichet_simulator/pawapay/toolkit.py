@@ -1,12 +1,11 @@
-"""pawaPay's other calls: what is open, which provider serves a number, balances, help for single transactions, and
-statements (one CSV file for a wallet and a period, ready a while after it was asked for).
+"""pawaPay's other calls: what is open, balances, and statements (one CSV file for a wallet and a period, ready a while
+after it was asked for).
 
 Source: docs/providers/pawapay.md, "Other calls", "Statements".
 """
 
 import csv
 import io
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -15,12 +14,12 @@ from starlette.responses import Response
 
 from guichet.clock import DAY, SECOND, Instant, iso, read_date
 from guichet.domain import money
-from guichet_simulator.context import SimulatorContext
-from guichet_simulator.http_helpers import ErrorResponse, json_object, json_response, new_uuid
-from guichet_simulator.models import FAILED, PENDING, Transaction
-from guichet_simulator.pawapay.payloads import CREDITS, FEES, MAX_AMOUNT, PROVIDERS, failure, rejected, status_word
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import json_object, json_response, new_uuid
+from guichet_simulator.models import Transaction
+from guichet_simulator.pawapay.payloads import FEES, MAX_AMOUNT, PROVIDERS, failure
 
-Endpoint = Callable[[SimulatorContext, Request], Awaitable[Response]]
+Endpoint = Callable[[SimulatedProvider, Request], Awaitable[Response]]
 
 _OPERATIONS: Final = ("DEPOSIT", "PAYOUT", "REFUND")
 #: How long a statement is in the making, and the longest period, in microseconds.
@@ -41,23 +40,23 @@ def _by_country(request: Request, providers: dict[str, dict[str, Any]]) -> list[
     return [{"country": c, "providers": p} for c, p in countries.items() if country_filter in (None, c)]
 
 
-async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
+async def active_conf(api: SimulatedProvider, request: Request) -> Response:
     providers = {}
     for name, provider in PROVIDERS.items():
         terms = {"minTransactionLimit": "1", "maxTransactionLimit": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
-        terms |= {"callbackUrl": ctx.dashboard("pawapay").callback_url or ""}
+        terms |= {"callbackUrl": api.dashboard.callback_url or ""}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}
         providers[name] = {"currencies": [currency]}
-    signed_only = ctx.dashboard("pawapay").request_keys is not None
+    signed_only = api.dashboard.request_keys is not None
     signing = {"signedRequestsOnly": signed_only, "signedCallbacks": True}
     countries = _by_country(request, providers)
-    company = ctx.dashboard("pawapay").company or "Simulateur"
+    company = api.dashboard.company or "Simulateur"
     return json_response({"companyName": company, "signatureConfiguration": signing, "countries": countries})
 
 
-async def availability(ctx: SimulatorContext, request: Request) -> Response:
-    unusual = ctx.dashboard("pawapay").availability
+async def availability(api: SimulatedProvider, request: Request) -> Response:
+    unusual = api.dashboard.availability
 
     def operations(provider: str) -> list[dict[str, str]]:
         status = unusual.get(provider, "OPERATIONAL")
@@ -66,19 +65,10 @@ async def availability(ctx: SimulatorContext, request: Request) -> Response:
     return json_response(_by_country(request, {name: {"operationTypes": operations(name)} for name in PROVIDERS}))
 
 
-async def predict(ctx: SimulatorContext, request: Request) -> Response:
-    """The first provider of the country: the simulator looks at the dialling code only."""
-    phone = re.sub(r"\D", "", str((await json_object(request) or {}).get("phoneNumber", "")))
-    for name, provider in PROVIDERS.items():
-        if phone.startswith(provider.dial):
-            return json_response({"country": provider.country, "provider": name, "phoneNumber": phone})
-    return ErrorResponse(400, failure("INVALID_PARAMETER")).response()
-
-
-async def balances(ctx: SimulatorContext, request: Request) -> Response:
+async def balances(api: SimulatedProvider, request: Request) -> Response:
     country_filter = request.query_params.get("country")
     totals = {(provider.country, provider.currency): 0 for provider in PROVIDERS.values()}
-    for tx in ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"):
+    for tx in api.select("state = 'succeeded'"):
         provider = PROVIDERS[tx.operator]
         totals[provider.country, provider.currency] += tx.balance_change(FEES)
     rows = [
@@ -89,54 +79,28 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
     return json_response({"balances": rows})
 
 
-def find(ctx: SimulatorContext, request: Request) -> Transaction | None:
-    """The deposit, refund or payout that the path names."""
-    resource = request.path_params["resource"].removesuffix("s")
-    return ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"], resource)
-
-
-async def resend_callback(ctx: SimulatorContext, request: Request) -> Response:
-    tx = find(ctx, request)
-    if tx is None or tx.state == PENDING:
-        return rejected("INVALID_STATE" if tx else "NOT_FOUND").response(_echo(request))
-    ctx.queue_callback(tx, tx.state)
-    return json_response({**_echo(request), "status": "ACCEPTED"})
-
-
-async def fail_enqueued(ctx: SimulatorContext, request: Request) -> Response:
-    tx = find(ctx, request)
-    if tx is None or status_word(tx, ctx.clock.now()) != "ENQUEUED":
-        return rejected("INVALID_STATE" if tx else "NOT_FOUND").response(_echo(request))
-    ctx.decide(tx, FAILED, "cancelled_by_hand")
-    return json_response({**_echo(request), "status": "ACCEPTED"})
-
-
-def _echo(request: Request) -> dict[str, object]:
-    return {f"{request.path_params['resource'].removesuffix('s')}Id": request.path_params["id"]}
-
-
 def _setting(statement_id: str) -> str:
     return f"pawapay-statement:{statement_id}"
 
 
-async def create_statement(ctx: SimulatorContext, request: Request) -> Response:
-    body = await json_object(request) or {}
+async def create_statement(api: SimulatedProvider, request: Request) -> Response:
+    body = await json_object(request)
     wallet = body.get("wallet")
     start, end = (read_date(str(body.get(name, ""))) for name in ("startDate", "endDate"))
     known = isinstance(wallet, dict) and (wallet.get("country"), wallet.get("currency")) in _WALLETS
     if not known or not body.get("callbackUrl") or start is None or end is None or not 0 <= end - start <= _MAX_PERIOD:
         return json_response({"status": "REJECTED", **failure("INVALID_PARAMETER")})
-    statement_id, now = new_uuid(), ctx.clock.now()
-    ctx.store.set_setting(_setting(statement_id), {"wallet": wallet, "start": start, "end": end, "created": now})
+    statement_id, now = new_uuid(), api.ctx.clock.now()
+    api.ctx.store.set_setting(_setting(statement_id), {"wallet": wallet, "start": start, "end": end, "created": now})
     return json_response({"statementId": statement_id, "status": "ACCEPTED", "created": iso(now)})
 
 
-async def read_statement(ctx: SimulatorContext, request: Request) -> Response:
+async def read_statement(api: SimulatedProvider, request: Request) -> Response:
     statement_id = request.path_params["id"]
-    statement: dict[str, Any] | None = ctx.store.setting(_setting(statement_id))
+    statement: dict[str, Any] | None = api.ctx.store.setting(_setting(statement_id))
     if statement is None:
         return json_response({"status": "NOT_FOUND"})
-    ready = ctx.clock.now() - statement["created"] >= _READY_AFTER
+    ready = api.ctx.clock.now() - statement["created"] >= _READY_AFTER
     data = {
         "statementId": statement_id,
         "status": "COMPLETED" if ready else "PROCESSING",
@@ -146,21 +110,20 @@ async def read_statement(ctx: SimulatorContext, request: Request) -> Response:
         "endDate": iso(statement["end"])[:19],
     }
     if ready:
-        data |= {"downloadUrl": f"{ctx.public_url}/pawapay/statements/{statement_id}.csv"}
+        data |= {"downloadUrl": f"{api.address}/statements/{statement_id}.csv"}
     return json_response({"status": "FOUND", "data": data})
 
 
-async def download_statement(ctx: SimulatorContext, request: Request) -> Response:
+async def download_statement(api: SimulatedProvider, request: Request) -> Response:
     """The file: a line for each transaction that changed the wallet, and one for what was charged for it."""
-    statement: dict[str, Any] | None = ctx.store.setting(_setting(request.path_params["id"]))
+    statement: dict[str, Any] | None = api.ctx.store.setting(_setting(request.path_params["id"]))
     if statement is None:
         return Response(status_code=404)
-    ctx.apply_due_decisions()
     file = io.StringIO()
     rows = csv.writer(file)
     rows.writerow(_COLUMNS)
     wallet, start, end = statement["wallet"], statement["start"], statement["end"]
-    for tx in sorted(ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"), key=lambda tx: tx.id):
+    for tx in reversed(api.select("state = 'succeeded'")):
         in_wallet = (PROVIDERS[tx.operator].country, tx.currency) == (wallet["country"], wallet["currency"])
         if in_wallet and tx.decided_at is not None and start <= tx.decided_at <= end:
             rows.writerows(_rows(tx, tx.decided_at))

@@ -8,26 +8,15 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from guichet.clock import Instant, to_datetime
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import ErrorResponse, Refused, json_bytes, units
-from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
+from guichet_simulator.models import SUCCEEDED, Transaction, by_state
 
 MASTER_KEY: Final = "paydunya-master-key"
 MIN_AMOUNT: Final = 200
 
 #: A state → the `status` of an invoice, and of a payout.
-INVOICE_STATES: Final[Mapping[str, str]] = {
-    "pending": "pending",
-    SUCCEEDED: "completed",
-    FAILED: "failed",
-    EXPIRED: "cancelled",
-}
-PAYOUT_STATES: Final[Mapping[str, str]] = {
-    "pending": "pending",
-    SUCCEEDED: "success",
-    FAILED: "failed",
-    EXPIRED: "failed",
-}
+INVOICE_STATES: Final = by_state(pending="pending", succeeded="completed", failed="failed", expired="cancelled")
+PAYOUT_STATES: Final = by_state(pending="pending", succeeded="success", failed="failed", expired="failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +101,6 @@ def invoice_key(token: object) -> str:
 
 def payout_key(token: object) -> str:
     return f"paydunya:payout:{token}"
-
-
-def company(ctx: SimulatorContext) -> str:
-    """The account that the client's keys lead to at present."""
-    return ctx.dashboard("paydunya").company
 
 
 def answer(code: str, text: str, **more: object) -> dict[str, object]:

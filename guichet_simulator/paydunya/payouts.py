@@ -16,12 +16,12 @@ from guichet_simulator.paydunya.payloads import (
     MASTER_KEY,
     answer,
     check_payout,
-    company,
     payout_key,
     payout_payload,
     refusal,
 )
 from guichet_simulator.scenarios import BY_NAME, ResponseKind
+from guichet_simulator.transactions import NewTransaction
 
 #: Responses that come to the announcement: the account may not pay, or the payee not be paid. The others come to the
 #: submission.
@@ -42,12 +42,12 @@ _NO_PAYOUT: Final = refusal("4004", "Invalid disburse_invoice")
 class PayDunyaPayouts:
     def __init__(self, api: SimulatedProvider) -> None:
         self._api = api
-        self._ctx = api.ctx
+        self._store = api.ctx.store
 
     async def announce(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         operator, number, amount = check_payout(body)
-        scenario, token = self._ctx.choose_scenario(self._api.name, "credit", number), new_uuid().replace("-", "")[:16]
+        scenario, token = self._api.choose_scenario("credit", number), new_uuid().replace("-", "")[:16]
         payout = {
             "operator": operator,
             "number": number,
@@ -56,7 +56,7 @@ class PayDunyaPayouts:
             "callback_url": body.get("callback_url"),
             "scenario": scenario.name,
             "master_key": request.headers[MASTER_KEY],
-            "company": company(self._ctx),
+            "company": self._api.dashboard.company,
         }
         if not scenario.stored and scenario.response in _SAID_FIRST:
             return self._api.error(scenario.response, "credit")
@@ -64,68 +64,57 @@ class PayDunyaPayouts:
             raise Refused(_NO_CALLBACK)
 
         def create() -> Response:
-            self._ctx.store.set_setting(payout_key(token), payout)
+            self._store.set_setting(payout_key(token), payout)
             return json_response({"response_code": "00", "disburse_token": token})
 
-        return await self._api.respond("token", self._ctx.forced_scenario(self._api.name, "token"), create)
+        return await self._api.respond_without_money(create)
 
     async def submit(self, request: Request) -> Response:
         """Once for each announcement, and once for each `disburse_id`."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         token, reference = str(body.get("disburse_invoice")), str(body.get("disburse_id") or new_uuid())
         payout = self._find(token)
         if payout is None:
             raise Refused(_NO_PAYOUT)
-        used = self._ctx.store.select("provider = 'paydunya' AND kind = 'credit' AND client_ref = ?", reference)
-        if self._ctx.own(used) or self._ctx.find(self._api.name, "credit", token) is not None:
+        if self._api.select("kind = 'credit' AND client_ref = ?", reference) or self._api.find("credit", token):
             raise Refused(refusal("5000", "disburse_id already used"))
-
-        def create() -> Response:
-            tx = self._ctx.create_transaction(
-                self._api.name,
-                "credit",
-                BY_NAME[payout["scenario"]],
-                operator=payout["operator"],
-                ref=token,
-                client_ref=reference,
-                phone=payout["number"],
-                amount=payout["amount"],
-                currency="XOF",
-                callback_url=payout["callback_url"],
-            )
-            return json_response(_submitted(tx))
-
-        return await self._api.respond("credit", BY_NAME[payout["scenario"]], create)
+        new = NewTransaction(
+            "credit",
+            BY_NAME[payout["scenario"]],
+            operator=payout["operator"],
+            ref=token,
+            client_ref=reference,
+            phone=payout["number"],
+            amount=payout["amount"],
+            callback_url=payout["callback_url"],
+        )
+        return await self._api.take(new, lambda tx: json_response(_submitted(tx)))
 
     def _find(self, token: str) -> dict[str, Any] | None:
-        payout: dict[str, Any] | None = self._ctx.store.setting(payout_key(token))
-        return payout if payout is not None and payout["company"] == company(self._ctx) else None
+        payout: dict[str, Any] | None = self._store.setting(payout_key(token))
+        return payout if payout is not None and payout["company"] == self._api.dashboard.company else None
 
     async def status(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         token = str(body.get("disburse_invoice"))
         payout = self._find(token)
         if payout is None:
             raise Refused(_NO_PAYOUT)
-        tx = self._ctx.find(self._api.name, "credit", token)
-
-        def normal() -> Response:
-            return json_response({"response_code": "00", **payout_payload(token, payout, tx, self._ctx.clock.now())})
-
-        return await self._api.respond("status", self._ctx.forced_scenario(self._api.name, "status"), normal)
+        shown = payout_payload(token, payout, self._api.find("credit", token), self._api.ctx.clock.now())
+        return await self._api.respond_to_status(None, {"response_code": "00", **shown})
 
     async def balance(self, request: Request) -> Response:
         balances = dict.fromkeys(COUNTRIES.values(), 0)
-        filled = not self._ctx.dashboard(self._api.name).float_empty
-        for tx in self._ctx.own(self._ctx.store.select("provider = 'paydunya' AND state = 'succeeded'")):
+        filled = not self._api.dashboard.float_empty
+        for tx in self._api.select("state = 'succeeded'"):
             if filled and (country := COUNTRIES.get(tx.operator)):
                 balances[country] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
         fields = {f"Balance {country}": f"{amount} XOF" for country, amount in balances.items()}
         return json_response({"success": True, "description": "Balance of your accounts", **fields})
 
     def callback_payload(self, tx: Transaction, status: str) -> dict[str, Any]:
-        payout: Mapping[str, Any] = self._ctx.store.setting(payout_key(tx.ref))
-        return payout_payload(tx.ref, payout, tx, self._ctx.clock.now(), status)
+        payout: Mapping[str, Any] = self._store.setting(payout_key(tx.ref))
+        return payout_payload(tx.ref, payout, tx, self._api.ctx.clock.now(), status)
 
 
 async def _answers(address: object) -> bool:

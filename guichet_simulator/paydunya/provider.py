@@ -36,7 +36,6 @@ from guichet_simulator.paydunya.payloads import (
     callback_body,
     check_invoice,
     check_softpay,
-    company,
     invoice_key,
     invoice_payload,
     no,
@@ -44,6 +43,7 @@ from guichet_simulator.paydunya.payloads import (
 )
 from guichet_simulator.paydunya.payouts import PayDunyaPayouts
 from guichet_simulator.scenarios import WAITS, ResponseKind, Scenario
+from guichet_simulator.transactions import NewTransaction
 
 _KEYS: Final = (MASTER_KEY, "paydunya-private-key", "paydunya-token")
 #: Seconds. `moov-ci` answers no later than this, whether the customer typed the PIN or not.
@@ -57,6 +57,7 @@ class PayDunya(SimulatedProvider):
     #: What nobody paid is cancelled after a day. A refused charge leaves the invoice open; here that does not last a
     #: day, so that whoever tries it sees the end.
     lifetime = DAY / SECOND
+    callback_in_request = True
     second_chance = 5.0
     ends_as = EXPIRED
     not_shown: ClassVar[Mapping[str, str]] = {"wrong_currency": "responses have no currency"}
@@ -117,7 +118,7 @@ class PayDunya(SimulatedProvider):
     # Invoices
 
     async def create_invoice(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         amount, fields = check_invoice(body)
         mode = _mode(request)
 
@@ -132,7 +133,7 @@ class PayDunya(SimulatedProvider):
                 "actions": actions,
                 "mode": mode,
                 "master_key": request.headers[MASTER_KEY],
-                "company": company(self.ctx),
+                "company": self.dashboard.company,
                 "created_at": self.ctx.clock.now(),
             }
             self.ctx.store.set_setting(invoice_key(token), invoice)
@@ -142,59 +143,31 @@ class PayDunya(SimulatedProvider):
             page = f"{self.address}/{'sandbox-' if mode == 'test' else ''}checkout/invoice/{token}"
             return json_response(answer("00", page, description="Checkout Invoice Created", token=token))
 
-        return await self.respond("token", self.ctx.forced_scenario(self.name, "token"), create)
+        return await self.respond_without_money(create)
 
     def _invoice(self, token: object, mode: str | None = None) -> dict[str, Any] | None:
         invoice: dict[str, Any] | None = self.ctx.store.setting(invoice_key(token))
-        if invoice is None or invoice["company"] != company(self.ctx) or mode not in (None, invoice["mode"]):
+        if invoice is None or invoice["company"] != self.dashboard.company or mode not in (None, invoice["mode"]):
             return None
         return invoice
 
     def _charge_of(self, token: str) -> Transaction | None:
-        return self.ctx.find(self.name, "debit", token)
+        return self.find("debit", token)
 
     def _open_page(self, invoice: Mapping[str, Any], operator: str = "page") -> Transaction:
         """The customer pays on the page of the invoice. The amount tells the scenario: who pays is not known yet."""
         digits = str(invoice["amount"] // 100)
-        scenario = self.ctx.choose_scenario(self.name, "debit", digits)
+        scenario = self.choose_scenario("debit", digits)
         page = f"{self.address}/checkout/invoice/{invoice['token']}"
-        return self._charge(invoice, scenario, operator, None, {"digits": digits, "page_url": page})
-
-    def _charge(
-        self,
-        invoice: Mapping[str, Any],
-        scenario: Scenario,
-        operator: str,
-        number: str | None,
-        detail: Mapping[str, Any],
-    ) -> Transaction:
-        actions = invoice["actions"]
-        return self.ctx.create_transaction(
-            self.name,
-            "debit",
-            scenario,
-            operator=operator,
-            ref=invoice["token"],
-            client_ref=str((invoice["custom_data"] or {}).get("reference") or "") or None,
-            phone=number,
-            amount=invoice["amount"],
-            currency="XOF",
-            callback_url=actions.get("callback_url"),
-            detail={
-                "success_url": _with_token(actions.get("return_url"), invoice["token"]),
-                "cancel_url": _with_token(actions.get("cancel_url"), invoice["token"]),
-                **detail,
-            },
-        )
+        return self.create(_charge(invoice, scenario, operator, None, {"digits": digits, "page_url": page}))
 
     async def page(self, request: Request) -> Response:
         """The invoice's own page, on which it can be paid even though no call ever showed it to anybody."""
         invoice = self._invoice(request.path_params["token"])
         if invoice is None:
             return phone.page(self.ctx, "unknown.html", status=404)
-        tx = self._charge_of(invoice["token"]) or self._charge(
-            invoice, WAITS, "page", None, {"page_url": f"{self.address}/checkout/invoice/{invoice['token']}"}
-        )
+        detail = {"page_url": f"{self.address}/checkout/invoice/{invoice['token']}"}
+        tx = self._charge_of(invoice["token"]) or self.create(_charge(invoice, WAITS, "page", None, detail))
         return phone.hosted_page(self.ctx, tx)
 
     async def confirm(self, request: Request) -> Response:
@@ -202,14 +175,7 @@ class PayDunya(SimulatedProvider):
         if invoice is None:
             return UNKNOWN_INVOICE.response()
         tx = self._charge_of(invoice["token"])
-        status = self._status_of(invoice, tx)
-
-        def normal() -> Response:
-            return json_response(invoice_payload(invoice, tx, status))
-
-        if tx is None:
-            return await self.respond("status", self.ctx.forced_scenario(self.name, "status"), normal)
-        return await self.respond_to_status(tx, normal)
+        return await self.respond_to_status(tx, invoice_payload(invoice, tx, self._status_of(invoice, tx)))
 
     def _status_of(self, invoice: Mapping[str, Any], tx: Transaction | None) -> str:
         """A charge that was refused leaves the invoice pending until its day is over."""
@@ -224,7 +190,7 @@ class PayDunya(SimulatedProvider):
         network = NETWORKS.get(path)
         if network is None:
             return _html_404()
-        body = await json_object(request) or {}
+        body = await json_object(request)
         number, token = check_softpay(network, body)
         invoice = self._invoice(token, "live")
         if invoice is None:
@@ -233,14 +199,14 @@ class PayDunya(SimulatedProvider):
         again = self._charge_of(token)
         if again is not None and (again.state != PENDING or "last_error" not in again.detail):
             raise Refused(no("Une erreur est survenue, merci d'essayer à nouveau."))
-        scenario = self.ctx.choose_scenario(self.name, "debit", number, preauthorised=bool(code))
+        scenario = self.choose_scenario("debit", number, preauthorised=bool(code))
         page = f"{self.address}/pay/{token}" if network.redirects and not code else None
 
         def charge() -> Response:
             if again is not None:
                 tx = self._charge_again(again, scenario)
             else:
-                tx = self._charge(invoice, scenario, network.operator, number, {"page_url": page})
+                tx = self.create(_charge(invoice, scenario, network.operator, number, {"page_url": page}))
             return self._charged(tx, scenario, network, page)
 
         return await self.respond("debit", scenario, charge)
@@ -283,10 +249,10 @@ class PayDunya(SimulatedProvider):
             payload["data"] = {"status": "PENDING", "amount": tx.amount // 100, "currency": "XOF"}
         return json_response(payload)
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
         """In one of the forms that clients saw. Not signed: a forged one only lacks the digest of the master key."""
         states = INVOICE_STATES if tx.kind == "debit" else PAYOUT_STATES
-        if not tx.callback_url or queued.claim not in states:
+        if queued.claim not in states:
             return None
         if tx.kind == "debit":
             payload = invoice_payload(self.ctx.store.setting(invoice_key(tx.ref)), tx, states[queued.claim])
@@ -295,7 +261,28 @@ class PayDunya(SimulatedProvider):
         if queued.forged:
             payload["hash"] = new_uuid()
         body, content_type = callback_body(payload, tx.id)
-        return CallbackRequest(tx.callback_url, body, {"Content-Type": content_type})
+        return CallbackRequest(url, body, {"Content-Type": content_type})
+
+
+def _charge(
+    invoice: Mapping[str, Any], scenario: Scenario, operator: str, number: str | None, detail: Mapping[str, Any]
+) -> NewTransaction:
+    actions = invoice["actions"]
+    return NewTransaction(
+        "debit",
+        scenario,
+        operator=operator,
+        ref=invoice["token"],
+        client_ref=str((invoice["custom_data"] or {}).get("reference") or "") or None,
+        phone=number,
+        amount=invoice["amount"],
+        callback_url=actions.get("callback_url"),
+        detail={
+            "success_url": _with_token(actions.get("return_url"), invoice["token"]),
+            "cancel_url": _with_token(actions.get("cancel_url"), invoice["token"]),
+            **detail,
+        },
+    )
 
 
 def _mode(request: Request) -> str:

@@ -4,17 +4,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet_simulator.http_helpers import ErrorResponse, units
-from guichet_simulator.models import Transaction
+from guichet_simulator.models import Transaction, by_state
 
 #: The dialling code of Sénégal: the API has national numbers.
 DIAL: Final = "221"
 #: A state or a claim → the `status`.
-STATES: Final[Mapping[str, str]] = {
-    "pending": "PENDING",
-    "succeeded": "SUCCESS",
-    "failed": "FAILED",
-    "expired": "CANCELLED",
-}
+STATES: Final = by_state(pending="PENDING", succeeded="SUCCESS", failed="FAILED", expired="CANCELLED")
 
 
 #: Where four public clients find the rows of the list; None: the response is the bare list.

@@ -25,11 +25,11 @@ from guichet_simulator.http_helpers import (
     new_uuid,
 )
 from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
-from guichet_simulator.otp_messages import consume_code, send_code
+from guichet_simulator.otp_messages import consume_code
 from guichet_simulator.scenarios import ResponseKind, Scenario
-from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.sonatel.payloads import DIAL, STATES, list_shape, problem, transaction_payload
 from guichet_simulator.store import undocumented_order
+from guichet_simulator.transactions import NewTransaction
 
 if TYPE_CHECKING:
     from guichet_simulator.sonatel.pin_decryptor import PinDecryptor
@@ -72,7 +72,6 @@ class Sonatel(SimulatedProvider):
         return [
             Route("/oauth/v1/token", self.token, methods=["POST"]),
             self.route(f"{wallet}/payments/onestep", self.pay, "POST"),
-            self.route(f"{wallet}/payments/otp", self.send_code, "POST"),
             self.route(f"{wallet}/cashins", self.cash_in, "POST"),
             self.route(f"{wallet}/transactions", self.search),
             self.route(f"{wallet}/transactions/{{id}}/status", self.status),
@@ -99,7 +98,7 @@ class Sonatel(SimulatedProvider):
     # Calls that move money
 
     async def pay(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         customer, amount = body.get("customer"), _amount(body)
         if not isinstance(customer, dict) or amount is None or not isinstance(body.get("partner"), dict):
             raise Refused(problem(400, "24", "Invalid body"))
@@ -109,39 +108,36 @@ class Sonatel(SimulatedProvider):
         phone = DIAL + number
         if not consume_code(self.ctx, self.name, phone, str(customer.get("otp", ""))):
             raise Refused(problem(400, "2011", "Invalid PIN or OTP"))
-        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
+        scenario = self.choose_scenario("debit", phone, preauthorised=True)
         return await self._move_money("debit", scenario, body, amount=amount, phone=phone)
 
     async def cash_in(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         customer, partner, amount = body.get("customer"), body.get("partner"), _amount(body)
         if not isinstance(customer, dict) or not isinstance(partner, dict) or amount is None:
             raise Refused(problem(400, "24", "Invalid body"))
         if not self._pin_decryptor.decrypt(str(partner.get("encryptedPinCode", ""))).isdigit():
             raise Refused(problem(400, "2011", "Invalid PIN or OTP"))
         phone = DIAL + str(customer.get("id", ""))
-        scenario = self.ctx.choose_scenario(self.name, "credit", phone)
+        scenario = self.choose_scenario("credit", phone)
         return await self._move_money("credit", scenario, body, amount=amount, phone=phone)
 
     async def _move_money(
         self, kind: Kind, scenario: Scenario, body: Mapping[str, Any], *, amount: Hundredths, phone: str
     ) -> Response:
         prefix = "MP" if kind == "debit" else "CI"
+        new = NewTransaction(
+            kind,
+            scenario,
+            operator="orange_sn",
+            ref=f"{prefix}{to_datetime(self.ctx.clock.now()):%y%m%d.%H%M}.A{new_uuid()[:6].upper()}",
+            client_ref=str(body["reference"]) if body.get("reference") else None,
+            phone=phone,
+            amount=amount,
+            detail={"metadata": body.get("metadata") or {}, "merchant": body["partner"].get("id")},
+        )
 
-        def create() -> Response:
-            now = self.ctx.clock.now()
-            tx = self.ctx.create_transaction(
-                self.name,
-                kind,
-                scenario,
-                operator="orange_sn",
-                ref=f"{prefix}{to_datetime(now):%y%m%d.%H%M}.A{new_uuid()[:6].upper()}",
-                client_ref=str(body["reference"]) if body.get("reference") else None,
-                phone=phone,
-                amount=amount,
-                currency="XOF",
-                detail={"metadata": body.get("metadata") or {}, "merchant": body["partner"].get("id")},
-            )
+        def decided(tx: Transaction) -> Response:
             if scenario.final_state is not None and scenario.after <= _FINAL_WITHIN:
                 self.ctx.decide(tx, scenario.final_state, scenario.reason)
             tx = self.ctx.store.get(tx.id)
@@ -150,37 +146,22 @@ class Sonatel(SimulatedProvider):
             request_id = {"requestId": new_uuid()} if kind == "credit" else {}
             return json_response({**payload, "description": status.capitalize(), **request_id})
 
-        return await self.respond(kind, scenario, create)
-
-    async def send_code(self, request: Request) -> Response:
-        """How a code is had in the sandbox; a real customer dials #144#391#."""
-        body = await json_object(request) or {}
-        code = send_code(self.ctx, self.name, DIAL + str(body.get("id", "")))
-        return json_response({"otp": code})
+        return await self.take(new, decided)
 
     # Status calls
 
     async def status(self, request: Request) -> Response:
         ref = request.path_params["id"]
-        tx = self.ctx.find(self.name, "credit" if ref.startswith("CI") else "debit", ref)
+        tx = self.find("credit" if ref.startswith("CI") else "debit", ref)
         if tx is None:
             raise Refused(problem(404, "60", "Transaction not found"))
-        return await self.respond_to_status(tx, lambda: json_response({"status": STATES[tx.state]}))
+        return await self.respond_to_status(tx, {"status": STATES[tx.state]})
 
     async def search(self, request: Request) -> Response:
-        self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
-        transactions = undocumented_order(
-            self.ctx.own(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
-        )
-        forced = self.ctx.forced_scenario(self.name, "status")
+        rows = [transaction_payload(tx) for tx in undocumented_order(self.select("client_ref = ?", reference))]
         shape = list_shape(str(reference))
-
-        def normal() -> Response:
-            rows = [transaction_payload(tx) for tx in transactions]
-            return json_response({shape: rows} if shape else rows)
-
-        return await self.respond("status", forced, normal)
+        return await self.respond_to_status(None, {shape: rows} if shape else rows)
 
     # Keys and callbacks
 
@@ -190,33 +171,30 @@ class Sonatel(SimulatedProvider):
 
     async def register(self, request: Request) -> Response:
         """Set the callback URL of the dashboard."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         url, key = body.get("callbackUrl"), body.get("apiKey")
         if not (isinstance(url, str) and url.startswith("http") and key and body.get("code")):
             raise Refused(problem(400, "24", "Invalid body"))
-        changed = replace(self.ctx.dashboard(self.name), callback_url=url)
+        changed = replace(self.dashboard, callback_url=url)
         self.ctx.store.set_setting(f"dashboard:{self.name}", asdict(changed))
         self.ctx.store.set_setting("sonatel:api_key", key)
         return json_response(body, 201)
 
     async def registered(self, request: Request) -> Response:
-        url = self.ctx.dashboard(self.name).callback_url
+        url = self.dashboard.callback_url
         if url is None:
             raise Refused(problem(404, "60", "Entity not found"))
         return json_response([{"code": request.query_params.get("code"), "name": "callback", "callbackUrl": url}])
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
-        dashboard = self.ctx.dashboard(self.name)
-        if dashboard.callback_url is None or queued.claim not in STATES:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
+        if queued.claim not in STATES:
             return None
         body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
-        signature = hmac_signature_header(
-            body, queued, secret=dashboard.secret or "", separator=b",", now=self.ctx.clock.now()
-        )
+        signature = self.sign(body, queued, b",")
         headers = {"X-Sonatel-Signature": signature, "X-Sonatel-Idempotency-Key": queued.event_id}
         if key := self.ctx.store.setting("sonatel:api_key"):
             headers["Authorization"] = f"Basic {key}"
-        return CallbackRequest(dashboard.callback_url, body, headers)
+        return CallbackRequest(url, body, headers)
 
 
 def _amount(body: Mapping[str, Any]) -> Hundredths | None:

@@ -5,12 +5,11 @@ Source: docs/providers/stripe.md.
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import (
     Refused,
@@ -19,6 +18,7 @@ from guichet_simulator.http_helpers import (
     credential,
     json_response,
 )
+from guichet_simulator.idempotency import IdempotencyKey
 from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.stripe.payloads import (
@@ -32,6 +32,9 @@ from guichet_simulator.stripe.payloads import (
 )
 
 _MAX_KEY: Final = 255
+_OTHER_PARAMETERS: Final = error(
+    400, "idempotency_error", "Keys for idempotent requests can only be used with the same parameters."
+)
 
 
 class StripeApi(SimulatedProvider):
@@ -66,7 +69,7 @@ class StripeApi(SimulatedProvider):
 
     def float_refusal(self, call: str) -> ResponseKind | None:
         """Refunds are kept until the balance covers them, unless the dashboard wants an error."""
-        return super().float_refusal(call) if self.ctx.dashboard(self.name).float_ambiguous else None
+        return super().float_refusal(call) if self.dashboard.float_ambiguous else None
 
     def is_live(self, request: Request) -> bool:
         """Whether the request's key is one of the live mode, which shares nothing with the test mode."""
@@ -75,57 +78,35 @@ class StripeApi(SimulatedProvider):
     def find_own(self, request: Request, kind: Kind, resource: str) -> Transaction:
         """The session or the refund of the key's mode that the path names. Raises Refused."""
         ref = request.path_params["id"]
-        tx = self.ctx.find(self.name, kind, ref)
+        tx = self.find(kind, ref)
         if tx is None or tx.detail["live"] is not self.is_live(request):
             raise Refused(missing(resource, ref))
         return tx
 
     def find_by_intent(self, request: Request, intent: str) -> Transaction:
         """The session of the key's mode that has this payment intent. Raises Refused."""
-        self.ctx.apply_due_decisions()
-        where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
-        sessions = self.ctx.own(self.ctx.store.select(where, intent))
+        sessions = self.select("kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?", intent)
         if not sessions or sessions[0].detail["live"] is not self.is_live(request):
             raise Refused(missing("payment_intent", intent))
         return sessions[0]
 
     # Idempotent POSTs
 
-    def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
-        """The first response to this Idempotency-Key, even if it was lost; None for a new key. Raises Refused."""
-        if key is None:
-            return None
-        if not 0 < len(key) <= _MAX_KEY:
+    def idempotency_key(self, request: Request, call: str, form: Mapping[str, str]) -> IdempotencyKey:
+        """Raises Refused for one that is too long or empty."""
+        key = request.headers.get("idempotency-key")
+        if key is not None and not 0 < len(key) <= _MAX_KEY:
             raise Refused(invalid_request("Invalid Idempotency-Key."))
-        try:
-            own_key = self.ctx.own_key(self.name, key)
-            return http_helpers.stored_response(self.ctx.store, self.name, key=own_key, fingerprint=fingerprint)
-        except http_helpers.IdempotencyKeyReused:
-            message = "Keys for idempotent requests can only be used with the same parameters."
-            raise Refused(error(400, "idempotency_error", message)) from None
-
-    def store_response(self, key: str | None, fingerprint: str, payload: object) -> Response:
-        response = json_response(payload)
-        if key is None:
-            return response
-        own_key = self.ctx.own_key(self.name, key)
-        return http_helpers.store_response(self.ctx.store, self.name, response, key=own_key, fingerprint=fingerprint)
+        return IdempotencyKey(self, key, call, form, _OTHER_PARAMETERS)
 
     # What is only read
 
     async def account(self, request: Request) -> Response:
-        company = self.ctx.dashboard(self.name).company
-        return json_response(
-            {
-                "id": f"acct_{company or 'simulator'}",
-                "country": "FR",
-                "default_currency": "eur",
-                "charges_enabled": True,
-            }
-        )
+        name = f"acct_{self.dashboard.company or 'simulator'}"
+        return json_response({"id": name, "country": "FR", "default_currency": "eur", "charges_enabled": True})
 
     async def webhook_endpoints(self, request: Request) -> Response:
-        url = self.ctx.dashboard(self.name).callback_url
+        url = self.dashboard.callback_url
         rows = [{"id": "we_1", "url": url, "enabled_events": ["*"], "status": "enabled"}] if url else []
         return json_response({"object": "list", "data": rows, "has_more": False})
 
@@ -136,20 +117,13 @@ class StripeApi(SimulatedProvider):
     async def list_disputes(self, request: Request) -> Response:
         """Newest first, page by page. The control API opens disputes, and decides them later."""
         query = request.query_params
-        limit = int(query.get("limit", "10"))
-        disputed = self.ctx.store.select(
-            "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.dispute.created') >= ?",
-            int(query.get("created[gte]", "0")),
-        )
+        where = "kind = 'debit' AND json_extract(detail, '$.dispute.created') >= ?"
+        disputed = self.select(where, int(query.get("created[gte]", "0")))
         # Written as `expand[]` by some clients, and as `expand[0]` by Stripe's own library.
         expansions = [value for name, value in query.multi_items() if name.startswith("expand[")]
         own = [tx for tx in disputed if tx.detail["live"] is self.is_live(request)]
         rows = [dispute_object(tx, expanded="data.payment_intent" in expansions) for tx in own]
-        if after := query.get("starting_after"):
-            rows = rows[[row["id"] for row in rows].index(after) + 1 :]
-        return json_response(
-            {"object": "list", "url": "/v1/disputes", "has_more": len(rows) > limit, "data": rows[:limit]}
-        )
+        return json_response(_page("/v1/disputes", rows, request))
 
     async def charge(self, request: Request) -> Response:
         intent = "pi_" + request.path_params["id"].removeprefix("ch_")
@@ -157,26 +131,27 @@ class StripeApi(SimulatedProvider):
 
     async def balance_transactions(self, request: Request) -> Response:
         """Every movement, newest first, page by page."""
-        self.ctx.apply_due_decisions()
-        query, live, held_in = request.query_params, self.is_live(request), self.ctx.dashboard(self.name).held_in
-        held = self.ctx.store.select("provider = 'stripe' AND json_extract(detail, '$.live') = ?", live)
+        query, live, held_in = request.query_params, self.is_live(request), self.dashboard.held_in
+        held = self.select("json_extract(detail, '$.live') = ?", live)
         first, last = int(query.get("created[gte]", "0")), int(query.get("created[lte]", str(2**62)))
         moved = [row for tx in held for row in balance_movements(tx, held_in) if first <= row["created"] <= last]
         rows = sorted(moved, key=lambda row: row["created"], reverse=True)
-        limit, after = int(query.get("limit", "10")), query.get("starting_after")
-        rows = rows[[row["id"] for row in rows].index(after) + 1 :] if after else rows
-        page = {"object": "list", "url": "/v1/balance_transactions", "has_more": len(rows) > limit}
-        forced = self.ctx.forced_scenario(self.name, "status")
-        return await self.respond("status", forced, lambda: json_response({**page, "data": rows[:limit]}))
+        return await self.respond_to_status(None, _page("/v1/balance_transactions", rows, request))
 
     async def balance(self, request: Request) -> Response:
-        live, dashboard, totals = self.is_live(request), self.ctx.dashboard(self.name), Counter[str]()
-        where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
-        for tx in self.ctx.store.select(where, live):
+        live, dashboard, totals = self.is_live(request), self.dashboard, Counter[str]()
+        for tx in self.select("state = 'succeeded' AND json_extract(detail, '$.live') = ?", live):
             for row in balance_movements(tx, dashboard.held_in):
                 totals[row["currency"]] += 0 if dashboard.float_empty else row["net"]
         available = [{"amount": total, "currency": name} for name, total in totals.items()]
         return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
+
+
+def _page(url: str, rows: list[dict[str, Any]], request: Request) -> dict[str, Any]:
+    """At most `limit` of the rows after `starting_after`."""
+    limit, after = int(request.query_params.get("limit", "10")), request.query_params.get("starting_after")
+    rest = rows[[row["id"] for row in rows].index(after) + 1 :] if after else rows
+    return {"object": "list", "url": url, "has_more": len(rest) > limit, "data": rest[:limit]}
 
 
 def _key(request: Request) -> str:

@@ -6,30 +6,22 @@ from typing import Any, Final
 from guichet.clock import SECOND, Instant
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse, smallest_unit
-from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Claim, QueuedCallback, Transaction
+from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Claim, QueuedCallback, Transaction, by_state
 
 API_VERSION: Final = "2026-10-28.endive"
-#: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
 #: By whether the money came in.
 _CENTS_FOR_A_FRANC: Final = {True: 0.1524, False: 0.1539}
-_STATES: Final[Mapping[str, tuple[str, str]]] = {
-    "pending": ("open", "unpaid"),
-    "succeeded": ("complete", "paid"),
-    "failed": ("open", "unpaid"),
-    "expired": ("expired", "unpaid"),
-}
+#: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
+_STATES: Final = by_state(
+    pending=("open", "unpaid"), succeeded=("complete", "paid"), failed=("open", "unpaid"), expired=("expired", "unpaid")
+)
 _SESSION_EVENTS: Final[Mapping[str, str]] = {
     "succeeded": "checkout.session.completed",
     "expired": "checkout.session.expired",
     "failed": "checkout.session.async_payment_failed",
     "attempt_failed": "payment_intent.payment_failed",
 }
-_REFUND_STATES: Final[Mapping[str, str]] = {
-    "pending": "pending",
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "expired": "canceled",
-}
+_REFUND_STATES: Final = by_state(pending="pending", succeeded="succeeded", failed="failed", expired="canceled")
 _REFUND_EVENTS: Final[Mapping[str, str]] = {
     "created": "refund.created",
     "succeeded": "refund.updated",

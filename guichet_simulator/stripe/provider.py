@@ -9,7 +9,6 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import http_helpers
 from guichet_simulator.http_helpers import (
     Refused,
     form_fields,
@@ -19,8 +18,7 @@ from guichet_simulator.http_helpers import (
     smallest_unit,
 )
 from guichet_simulator.models import EXPIRED, PENDING, SUCCEEDED, CallbackRequest, QueuedCallback, Transaction
-from guichet_simulator.scenarios import BY_NAME, Scenario
-from guichet_simulator.signatures import hmac_signature_header
+from guichet_simulator.scenarios import BY_NAME
 from guichet_simulator.stripe.api import StripeApi
 from guichet_simulator.stripe.payloads import (
     event_payload,
@@ -30,6 +28,7 @@ from guichet_simulator.stripe.payloads import (
     refund_object,
     session_object,
 )
+from guichet_simulator.transactions import NewTransaction
 
 _MAX_REFERENCE: Final = 200
 _MAX_DIGITS: Final = 8
@@ -41,7 +40,7 @@ class Stripe(StripeApi):
     def routes(self) -> list[BaseRoute]:
         sessions = "/v1/checkout/sessions"
         return [
-            self.route(sessions, self.create, "POST"),
+            self.route(sessions, self.create_session, "POST"),
             self.route(f"{sessions}/{{id}}", self.read),
             self.route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
             self.route("/v1/refunds", self.refund, "POST"),
@@ -57,42 +56,35 @@ class Stripe(StripeApi):
             Route("/c/pay/{id}", self.hosted_page),
         ]
 
-    async def create(self, request: Request) -> Response:
-        form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = http_helpers.fingerprint("sessions", form)
-        if stored := self.stored_response(key, fingerprint):
-            return stored
+    async def create_session(self, request: Request) -> Response:
+        form = await form_fields(request)
+        key = self.idempotency_key(request, "sessions", form)
+        if first := key.first_response():
+            return first
         if param := _invalid_parameter(form, self.ctx.clock.now()):
             raise Refused(invalid_request(f"Invalid value: {param}", param=param))
-        scenario = self.ctx.choose_scenario(self.name, "debit", form[f"{_PRICE}[unit_amount]"])
-        live = self.is_live(request)
+        new = self._new_session(form, live=self.is_live(request))
+        return await self.take(new, lambda tx: key.respond(session_object(tx)))
 
-        def create() -> Response:
-            tx = self._create_session(form, scenario, live=live)
-            return self.store_response(key, fingerprint, session_object(tx))
-
-        return await self.respond("debit", scenario, create)
-
-    def _create_session(self, form: Mapping[str, str], scenario: Scenario, *, live: bool) -> Transaction:
-        now = self.ctx.clock.now()
+    def _new_session(self, form: Mapping[str, str], *, live: bool) -> NewTransaction:
+        now, digits = self.ctx.clock.now(), form[f"{_PRICE}[unit_amount]"]
         currency = form[f"{_PRICE}[currency]"].upper()
         ref = f"cs_{'live' if live else 'test'}_{new_uuid().replace('-', '')}"
         expires = int(form["expires_at"]) if "expires_at" in form else (now + DAY) // SECOND
         metadata = {name[9:-1]: value for name, value in form.items() if name.startswith("metadata[")}
         of_intent = "payment_intent_data[metadata]["
         intent_metadata = {name[len(of_intent) : -1]: text for name, text in form.items() if name.startswith(of_intent)}
-        return self.ctx.create_transaction(
-            self.name,
+        return NewTransaction(
             "debit",
-            scenario,
+            self.choose_scenario("debit", digits),
             operator="card",
             ref=ref,
             client_ref=form.get("client_reference_id"),
-            amount=hundredths(int(form[f"{_PRICE}[unit_amount]"]), currency),
+            amount=hundredths(int(digits), currency),
             currency=currency,
             lifetime=expires - now / SECOND,
             detail={
-                "digits": form[f"{_PRICE}[unit_amount]"],
+                "digits": digits,
                 "live": live,
                 "expires_at": expires,
                 "metadata": metadata,
@@ -106,7 +98,7 @@ class Stripe(StripeApi):
 
     async def read(self, request: Request) -> Response:
         session = self.find_own(request, "debit", "checkout.session")
-        return await self.respond_to_status(session, lambda: json_response(session_object(session)))
+        return await self.respond_to_status(session, session_object(session))
 
     async def expire(self, request: Request) -> Response:
         session = self.find_own(request, "debit", "checkout.session")
@@ -116,37 +108,34 @@ class Stripe(StripeApi):
         return json_response(session_object(self.ctx.store.get(session.id)))
 
     async def refund(self, request: Request) -> Response:
-        form, key = await form_fields(request), request.headers.get("idempotency-key")
-        fingerprint = http_helpers.fingerprint("refunds", form)
-        if stored := self.stored_response(key, fingerprint):
-            return stored
+        form = await form_fields(request)
+        key = self.idempotency_key(request, "refunds", form)
+        if first := key.first_response():
+            return first
         debit, amount = self._refundable(request, form)
-        scenario, kept = self.ctx.choose_scenario(self.name, "credit", debit.detail["digits"]), self._keeps_refunds()
-        if kept:
-            scenario = BY_NAME["never_final"]
+        scenario, kept = self.choose_scenario("credit", debit.detail["digits"]), self._keeps_refunds()
+        new = NewTransaction(
+            "credit",
+            BY_NAME["never_final"] if kept else scenario,
+            operator="card",
+            ref=f"re_{new_uuid().replace('-', '')[:24]}",
+            client_ref=form.get("metadata[reference]") or debit.client_ref,
+            parent=debit.ref,
+            amount=amount,
+            currency=debit.currency,
+            detail={
+                "payment_intent": debit.detail["payment_intent"],
+                "live": debit.detail["live"],
+                "ours": "metadata[reference]" in form,
+                "kept": kept,
+            },
+        )
 
-        def create() -> Response:
-            tx = self.ctx.create_transaction(
-                self.name,
-                "credit",
-                scenario,
-                operator="card",
-                ref=f"re_{new_uuid().replace('-', '')[:24]}",
-                client_ref=form.get("metadata[reference]") or debit.client_ref,
-                parent=debit.ref,
-                amount=amount,
-                currency=debit.currency,
-                detail={
-                    "payment_intent": debit.detail["payment_intent"],
-                    "live": debit.detail["live"],
-                    "ours": "metadata[reference]" in form,
-                    **({"kept": True} if kept else {}),
-                },
-            )
+        def answer(tx: Transaction) -> Response:
             self.ctx.queue_callback(tx, "created")
-            return self.store_response(key, fingerprint, refund_object(tx))
+            return key.respond(refund_object(tx))
 
-        return await self.respond("credit", scenario, create)
+        return await self.take(new, answer)
 
     def _refundable(self, request: Request, form: Mapping[str, str]) -> tuple[Transaction, int]:
         """The debit to refund and how much of it, in hundredths. Raises Refused."""
@@ -164,8 +153,7 @@ class Stripe(StripeApi):
         return debit, amount
 
     def _keeps_refunds(self) -> bool:
-        dashboard = self.ctx.dashboard(self.name)
-        return dashboard.float_empty and not dashboard.float_ambiguous
+        return self.dashboard.float_empty and not self.dashboard.float_ambiguous
 
     async def read_refund(self, request: Request) -> Response:
         """One that was kept is made as soon as the balance is filled."""
@@ -173,23 +161,20 @@ class Stripe(StripeApi):
         if tx.detail.get("kept") and not self._keeps_refunds():
             self.ctx.decide(tx, SUCCEEDED)
             tx = self.ctx.store.get(tx.id)
-        return await self.respond_to_status(tx, lambda: json_response(refund_object(tx)))
+        return await self.respond_to_status(tx, refund_object(tx))
 
     async def list_refunds(self, request: Request) -> Response:
         """Those of one payment intent, newest first."""
         debit = self.find_by_intent(request, request.query_params.get("payment_intent", ""))
-        where = "provider = 'stripe' AND kind = 'credit' AND parent = ?"
-        rows = [refund_object(tx) for tx in self.ctx.store.select(where, debit.ref)]
+        rows = [refund_object(tx) for tx in self.select("kind = 'credit' AND parent = ?", debit.ref)]
         return json_response({"object": "list", "url": "/v1/refunds", "has_more": False, "data": rows})
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
-        dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()
-        event = event_payload(tx, queued, now // SECOND)
-        if dashboard.callback_url is None or event is None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
+        event = event_payload(tx, queued, self.ctx.clock.now() // SECOND)
+        if event is None:
             return None
         body = json_bytes(event)
-        signature = hmac_signature_header(body, queued, secret=dashboard.secret or "", separator=b".", now=now)
-        return CallbackRequest(dashboard.callback_url, body, {"Stripe-Signature": signature})
+        return CallbackRequest(url, body, {"Stripe-Signature": self.sign(body, queued, b".")})
 
 
 def _invalid_parameter(form: Mapping[str, str], now: Instant) -> str | None:

@@ -48,7 +48,7 @@ def wallet_of(request: Request) -> Wallet:
 
 def find_own(wave: SimulatedProvider, request: Request, kind: Kind, resource: str, missing: str) -> Transaction:
     """What the path names and the wallet of the request's key made. Raises Refused with the code `missing`."""
-    tx = wave.ctx.find(wave.name, kind, request.path_params["id"], resource)
+    tx = wave.find(kind, request.path_params["id"], resource)
     if tx is None or tx.operator != wallet_of(request).name:
         raise Refused(error(404, missing))
     return tx
@@ -62,13 +62,10 @@ async def search(
     payload: Callable[[Transaction], dict[str, Any]],
 ) -> Response:
     """What was made under the client's reference."""
-    wave.ctx.apply_due_decisions()
-    where = "provider = 'wave' AND kind = ? AND resource = ? AND operator = ? AND client_ref = ?"
+    where = "kind = ? AND resource = ? AND operator = ? AND client_ref = ?"
     reference = request.query_params.get("client_reference")
-    transactions = wave.ctx.own(wave.ctx.store.select(where, kind, resource, wallet_of(request).name, reference))
-    rows = [payload(tx) for tx in undocumented_order(transactions)]
-    forced = wave.ctx.forced_scenario(wave.name, "status")
-    return await wave.respond("status", forced, lambda: json_response({"result": rows}))
+    transactions = wave.select(where, kind, resource, wallet_of(request).name, reference)
+    return await wave.respond_to_status(None, {"result": [payload(tx) for tx in undocumented_order(transactions)]})
 
 
 _MAX_NAME: Final = 255
@@ -103,7 +100,7 @@ class WaveMerchants:
 
     async def _save(self, request: Request, merchant_id: str) -> Response:
         """Names are unique within the wallet; which error Wave answers to a second one is not published."""
-        body = await json_object(request) or {}
+        body = await json_object(request)
         if invalid := _invalid_fields(body):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})

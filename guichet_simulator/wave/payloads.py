@@ -6,7 +6,7 @@ from typing import Any, Final
 from guichet.clock import MINUTE, Instant, iso, later, whole_second
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse
-from guichet_simulator.models import Claim, Fees, Transaction
+from guichet_simulator.models import Claim, Fees, Transaction, by_state
 
 LIFETIME_MINUTES: Final = 30
 #: Percent of the amount that Wave keeps.
@@ -18,18 +18,13 @@ EVENTS: Final[Mapping[str, str]] = {
     "attempt_failed": "checkout.session.payment_failed",
 }
 #: A state or a claim → `checkout_status` and `payment_status`.
-_STATES: Final[Mapping[str, tuple[str, str]]] = {
-    "pending": ("open", "processing"),
-    "succeeded": ("complete", "succeeded"),
-    "failed": ("open", "cancelled"),
-    "expired": ("expired", "cancelled"),
-}
-_PAYOUT_STATES: Final[Mapping[str, str]] = {
-    "pending": "processing",
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "expired": "failed",
-}
+_STATES: Final = by_state(
+    pending=("open", "processing"),
+    succeeded=("complete", "succeeded"),
+    failed=("open", "cancelled"),
+    expired=("expired", "cancelled"),
+)
+_PAYOUT_STATES: Final = by_state(pending="processing", succeeded="succeeded", failed="failed", expired="failed")
 REASONS: Final[Mapping[str | None, str]] = {
     "insufficient_funds": "insufficient-funds",
     "payer_not_found": "blocked-account",

@@ -9,11 +9,12 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from guichet_simulator import http_helpers
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
+from guichet_simulator.idempotency import IdempotencyKey
 from guichet_simulator.models import PENDING, Transaction
-from guichet_simulator.scenarios import ResponseKind, Scenario
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.transactions import NewTransaction
 from guichet_simulator.wave.merchants import Wallet, WaveMerchants, find_own, search, wallet_of
 from guichet_simulator.wave.payloads import error, payout_object
 
@@ -26,51 +27,36 @@ class WavePayouts:
     def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
         self._api = api
         self._merchants = merchants
-        self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
         api = self._api
-        wallet, body = wallet_of(request), await json_object(request) or {}
+        wallet, body = wallet_of(request), await json_object(request)
         if not request.headers.get("idempotency-key"):
             raise Refused(api.error(ResponseKind.REFUSED))
         _check_payout(body, wallet)
         self._merchants.refuse_unknown(request, body)
-        key = request.headers["idempotency-key"]
-        key, fingerprint = self._ctx.own_key(api.name, f"{wallet.name}:{key}"), http_helpers.fingerprint("payout", body)
-        try:
-            stored = http_helpers.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
-        except http_helpers.IdempotencyKeyReused:
-            raise Refused(error(409, "idempotency-mismatch")) from None
-        if stored:
-            return stored
-        scenario = self._ctx.choose_scenario(api.name, "credit", _mobile(body))
-        refused = ResponseKind.REFUSED if scenario.response is ResponseKind.REFUSED else None
+        name = f"{wallet.name}:{request.headers['idempotency-key']}"
+        key = IdempotencyKey(api, name, "payout", body, error(409, "idempotency-mismatch"))
+        if first := key.first_response():
+            return first
+        new = _new_payout(api, body, wallet)
+        refused = ResponseKind.REFUSED if new.scenario.response is ResponseKind.REFUSED else None
         if refusal := api.float_refusal("payout") or refused:
             return api.error(refusal, "payout")
-
-        def create() -> Response:
-            response = json_response(payout_object(_create_payout(api, scenario, body, wallet)))
-            return http_helpers.store_response(self._ctx.store, api.name, response, key=key, fingerprint=fingerprint)
-
-        return await api.respond("credit", scenario, create)
+        return await api.take(new, lambda tx: key.respond(payout_object(tx)))
 
     async def read(self, request: Request) -> Response:
         payout = self._find(request)
-        return await self._api.respond_to_status(payout, lambda: json_response(payout_object(payout)))
+        return await self._api.respond_to_status(payout, payout_object(payout))
 
     async def search(self, request: Request) -> Response:
         return await search(self._api, request, "credit", "payout", payout_object)
-
-    async def reverse(self, request: Request) -> Response:
-        """Always refused, as if the recipient had spent the money."""
-        self._find(request)
-        return error(409, "payout-reversal-recipient-insufficient-funds").response()
 
     def _find(self, request: Request) -> Transaction:
         return find_own(self._api, request, "credit", "payout", "payout-not-found")
 
     async def verify_recipient(self, request: Request) -> Response:
-        body = await json_object(request) or {}
+        body = await json_object(request)
         if not _mobile(body).isdigit():
             return self._api.error(ResponseKind.REFUSED)
         name = body.get("name")
@@ -82,12 +68,11 @@ class WavePayoutBatches:
     def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
         self._api = api
         self._merchants = merchants
-        self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
         """All payouts or, where one of them is invalid, none. The same Idempotency-Key gives the same batch."""
         api, wallet = self._api, wallet_of(request)
-        payouts = (await json_object(request) or {}).get("payouts")
+        payouts = (await json_object(request)).get("payouts")
         key = request.headers.get("idempotency-key")
         if not key or not isinstance(payouts, list) or not all(isinstance(body, dict) for body in payouts):
             return api.error(ResponseKind.REFUSED)
@@ -96,20 +81,18 @@ class WavePayoutBatches:
         for body in payouts:
             self._merchants.refuse_unknown(request, body)
         name = f"wave:batch:{wallet.name}:{key}"
-        batch_id = self._ctx.store.setting(name)
+        batch_id = api.ctx.store.setting(name)
         if batch_id is None:
             batch_id = "pb-" + new_uuid().replace("-", "")[:13]
-            self._ctx.store.set_setting(name, batch_id)
+            api.ctx.store.set_setting(name, batch_id)
             for body in payouts:
-                scenario = self._ctx.choose_scenario(api.name, "credit", str(body["mobile"]))
-                _create_payout(api, scenario, body, wallet, batch_id)
+                api.create(_new_payout(api, body, wallet, batch_id))
         return json_response({"id": batch_id})
 
     async def read(self, request: Request) -> Response:
-        self._ctx.apply_due_decisions()
         batch_id = request.path_params["id"]
-        where = "provider = 'wave' AND resource = 'payout' AND operator = ? AND json_extract(detail, '$.batch_id') = ?"
-        payouts = self._ctx.store.select(where, wallet_of(request).name, batch_id)
+        where = "resource = 'payout' AND operator = ? AND json_extract(detail, '$.batch_id') = ?"
+        payouts = self._api.select(where, wallet_of(request).name, batch_id)
         if not payouts:
             raise Refused(error(404, "payout-batch-not-found"))
         status = "processing" if any(tx.state == PENDING for tx in payouts) else "complete"
@@ -128,15 +111,14 @@ def _check_payout(body: Mapping[str, Any], wallet: Wallet) -> None:
         raise Refused(error(400, "country-mismatch"))
 
 
-def _create_payout(
-    api: SimulatedProvider, scenario: Scenario, body: Mapping[str, Any], wallet: Wallet, batch_id: str | None = None
-) -> Transaction:
+def _new_payout(
+    api: SimulatedProvider, body: Mapping[str, Any], wallet: Wallet, batch_id: str | None = None
+) -> NewTransaction:
     amount = hundredths(body["receive_amount"], wallet.currency)
     assert amount is not None
-    return api.ctx.create_transaction(
-        api.name,
+    return NewTransaction(
         "credit",
-        scenario,
+        api.choose_scenario("credit", _mobile(body)),
         operator=wallet.name,
         ref="pt-" + new_uuid().replace("-", "")[:16],
         resource="payout",

@@ -10,7 +10,7 @@ from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, credential, json_bytes
 from guichet_simulator.models import FAILED, CallbackRequest, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind
-from guichet_simulator.signatures import hmac_signature_header, is_signed_now
+from guichet_simulator.signatures import is_signed_now
 from guichet_simulator.wave.merchants import WaveMerchants
 from guichet_simulator.wave.payloads import EVENTS, LIFETIME_MINUTES, error, session_object
 from guichet_simulator.wave.payouts import WavePayoutBatches, WavePayouts
@@ -42,7 +42,7 @@ class Wave(SimulatedProvider):
 
     async def check_access(self, request: Request) -> None:
         """The key, and the client's signature when the key was created with signing."""
-        secret = self.ctx.dashboard(self.name).signing_secret
+        secret = self.dashboard.signing_secret
         if secret is not None:
             header, body = request.headers.get("wave-signature"), await request.body()
             if header is None:
@@ -67,7 +67,6 @@ class Wave(SimulatedProvider):
             self.route("/v1/checkout/sessions/{id}/refund", sessions.refund, "POST"),
             self.route("/v1/payout", payouts.create, "POST"),
             self.route("/v1/payout/{id}", payouts.read),
-            self.route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
             self.route("/v1/payouts/search", payouts.search),
             self.route("/v1/payout-batch", batches.create, "POST"),
             self.route("/v1/payout-batch/{id}", batches.read),
@@ -83,19 +82,16 @@ class Wave(SimulatedProvider):
             Route("/c/{id}", self.hosted_page),
         ]
 
-    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+    def callback(self, tx: Transaction, queued: QueuedCallback, url: str) -> CallbackRequest | None:
         """Signed when the secret is a signing secret (`wave_…_WHS_…`); otherwise the secret itself is the bearer."""
-        dashboard = self.ctx.dashboard(self.name)
         event = EVENTS.get("attempt_failed" if queued.claim == FAILED else queued.claim)
         no_event = queued.claim == FAILED and tx.state == FAILED
-        if dashboard.callback_url is None or event is None or tx.kind == "credit" or no_event:
+        if event is None or tx.kind == "credit" or no_event:
             return None
         data = session_object(tx, queued.claim)
         body = json_bytes({"id": f"EV_{queued.event_id[:16]}", "type": event, "data": data})
-        secret = dashboard.secret or ""
+        secret = self.dashboard.secret or ""
         if "_WHS_" in secret:
-            now = self.ctx.clock.now()
-            signature = hmac_signature_header(body, queued, secret=secret, separator=b"", now=now)
-            return CallbackRequest(dashboard.callback_url, body, {"Wave-Signature": signature})
+            return CallbackRequest(url, body, {"Wave-Signature": self.sign(body, queued, b"")})
         bearer = f"not-{secret}" if queued.forged else secret
-        return CallbackRequest(dashboard.callback_url, body, {"Authorization": f"Bearer {bearer}"})
+        return CallbackRequest(url, body, {"Authorization": f"Bearer {bearer}"})

@@ -16,6 +16,7 @@ from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import Refused, hundredths, json_object, json_response, new_uuid
 from guichet_simulator.models import EXPIRED, FAILED, PENDING, SUCCEEDED, Transaction
 from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.transactions import NewTransaction
 from guichet_simulator.wave.merchants import Wallet, WaveMerchants, find_own, search, wallet_of
 from guichet_simulator.wave.payloads import FEES, error, page_of, second, session_object
 
@@ -27,11 +28,10 @@ class WaveSessions:
     def __init__(self, api: SimulatedProvider, merchants: WaveMerchants) -> None:
         self._api = api
         self._merchants = merchants
-        self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
         body = await json_object(request)
-        if body is None:
+        if not body:
             raise Refused(error(400, "request-not-json"))
         wallet = wallet_of(request)
         if invalid := _invalid_fields(body, wallet):
@@ -39,38 +39,32 @@ class WaveSessions:
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})
         self._merchants.refuse_unknown(request, body)
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
-        scenario = self._ctx.choose_scenario(self._api.name, "debit", mobile or body["amount"])
+        digits, ref = mobile or body["amount"], "cos-" + new_uuid().replace("-", "")[:16]
         amount = hundredths(body["amount"], wallet.currency)
         assert amount is not None
-
-        def create() -> Response:
-            ref = "cos-" + new_uuid().replace("-", "")[:16]
-            tx = self._ctx.create_transaction(
-                self._api.name,
-                "debit",
-                scenario,
-                operator=wallet.name,
-                ref=ref,
-                client_ref=body.get("client_reference"),
-                phone=mobile,
-                amount=amount,
-                currency=wallet.currency,
-                detail={
-                    "digits": mobile or body["amount"],
-                    "page_url": f"{self._api.address}/c/{ref}",
-                    "success_url": body["success_url"],
-                    "cancel_url": body["error_url"],
-                    "aggregated_merchant_id": body.get("aggregated_merchant_id"),
-                    "transaction_id": "T_" + new_uuid().replace("-", "")[:12].upper(),
-                },
-            )
-            return json_response(session_object(tx))
-
-        return await self._api.respond("debit", scenario, create)
+        new = NewTransaction(
+            "debit",
+            self._api.choose_scenario("debit", digits),
+            operator=wallet.name,
+            ref=ref,
+            client_ref=body.get("client_reference"),
+            phone=mobile,
+            amount=amount,
+            currency=wallet.currency,
+            detail={
+                "digits": digits,
+                "page_url": f"{self._api.address}/c/{ref}",
+                "success_url": body["success_url"],
+                "cancel_url": body["error_url"],
+                "aggregated_merchant_id": body.get("aggregated_merchant_id"),
+                "transaction_id": "T_" + new_uuid().replace("-", "")[:12].upper(),
+            },
+        )
+        return await self._api.take(new, lambda tx: json_response(session_object(tx)))
 
     async def read(self, request: Request) -> Response:
         session = self._find_session(request)
-        return await self._api.respond_to_status(session, lambda: json_response(session_object(session)))
+        return await self._api.respond_to_status(session, session_object(session))
 
     def _find_session(self, request: Request) -> Transaction:
         return find_own(self._api, request, "debit", "", "checkout-session-not-found")
@@ -81,12 +75,10 @@ class WaveSessions:
 
     def paid_by(self, request: Request, transaction_id: str | None, missing: str) -> Transaction:
         """The session that Wave's transaction paid. Raises Refused with the code `missing`."""
-        self._ctx.apply_due_decisions()
-        sessions = self._ctx.store.select(
-            "provider = 'wave' AND kind = 'debit' AND operator = ? AND state = 'succeeded'"
-            " AND json_extract(detail, '$.transaction_id') = ?",
-            wallet_of(request).name, transaction_id,
-        )  # fmt: skip
+        where = (
+            "kind = 'debit' AND operator = ? AND state = 'succeeded' AND json_extract(detail, '$.transaction_id') = ?"
+        )
+        sessions = self._api.select(where, wallet_of(request).name, transaction_id)
         if not sessions:
             raise Refused(error(404, missing))
         return sessions[0]
@@ -98,7 +90,7 @@ class WaveSessions:
         session = self._find_session(request)
         if session.state != PENDING:
             raise Refused(error(409, "checkout-session-not-open"))
-        self._ctx.decide(session, EXPIRED, "expired")
+        self._api.ctx.decide(session, EXPIRED, "expired")
         return Response(status_code=200)
 
     async def refund(self, request: Request) -> Response:
@@ -108,58 +100,55 @@ class WaveSessions:
         """Refunds the whole session at once. It may be repeated: only the first one moves money."""
         if session.state != SUCCEEDED:
             raise Refused(error(409, "checkout-refund-failed"))
-        if self._ctx.store.refunded_amount(session):
+        if self._api.ctx.store.refunded_amount(session):
             return Response(status_code=200)
-        scenario = self._ctx.choose_scenario(self._api.name, "credit", session.phone or session.detail["digits"])
+        scenario = self._api.choose_scenario("credit", session.phone or session.detail["digits"])
+        new = NewTransaction(
+            "credit",
+            scenario,
+            operator=session.operator,
+            ref="rf-" + new_uuid(),
+            resource="refund",
+            client_ref=session.client_ref,
+            phone=session.phone,
+            parent=session.ref,
+            amount=session.amount,
+            currency=session.currency,
+        )
 
-        def create() -> Response:
-            credit = self._ctx.create_transaction(
-                self._api.name,
-                "credit",
-                scenario,
-                operator=session.operator,
-                ref="rf-" + new_uuid(),
-                resource="refund",
-                client_ref=session.client_ref,
-                phone=session.phone,
-                parent=session.ref,
-                amount=session.amount,
-                currency=session.currency,
-            )
+        def decided(tx: Transaction) -> Response:
             refused = scenario.final_state in (FAILED, EXPIRED)
-            self._ctx.decide(credit, FAILED if refused else SUCCEEDED, scenario.reason)
+            self._api.ctx.decide(tx, FAILED if refused else SUCCEEDED, scenario.reason)
             return self._api.error(ResponseKind.REFUSED, "credit") if refused else Response(status_code=200)
 
-        return await self._api.respond("credit", scenario, create)
+        return await self._api.take(new, decided)
 
 
 class WaveTransactions:
     def __init__(self, api: SimulatedProvider, sessions: WaveSessions) -> None:
         self._api = api
-        self._ctx = api.ctx
         self._sessions = sessions
 
     async def balance(self, request: Request) -> Response:
         wallet = wallet_of(request)
-        empty = self._ctx.dashboard(self._api.name).float_empty
+        empty = self._api.dashboard.float_empty
         total = 0 if empty else sum(tx.balance_change(FEES) for tx in self._moved(request))
         return json_response({"amount": money.plain(total), "currency": wallet.currency})
 
     async def list_day(self, request: Request) -> Response:
         """What moved the wallet on one day: `date` (today), `first` (at most so many), `after` (a cursor)."""
-        day = request.query_params.get("date") or iso(self._ctx.clock.now())[:10]
+        day = request.query_params.get("date") or iso(self._api.ctx.clock.now())[:10]
         if not _is_date(day):
             return self._api.error(ResponseKind.REFUSED)
         on_day = [tx for tx in self._moved(request) if iso(tx.decided_at or tx.created_at)[:10] == day]
         body = {**page_of({f"T{tx.id}": _item(tx) for tx in on_day}, request.query_params), "date": day}
-        forced = self._ctx.forced_scenario(self._api.name, "status")
-        return await self._api.respond("status", forced, lambda: json_response(body))
+        return await self._api.respond_to_status(None, body)
 
     def _moved(self, request: Request) -> list[Transaction]:
-        """What moved the wallet of the request's key, oldest first."""
-        self._ctx.apply_due_decisions()
+        """What moved the wallet of the request's key, oldest first, whichever key it was made with."""
+        self._api.ctx.apply_due_decisions()
         where = "provider = 'wave' AND state = 'succeeded' AND operator = ?"
-        return self._ctx.store.select(where, wallet_of(request).name)[::-1]
+        return self._api.ctx.store.select(where, wallet_of(request).name)[::-1]
 
     async def refund(self, request: Request) -> Response:
         session = self._sessions.paid_by(request, request.path_params["id"], "transaction-not-found")

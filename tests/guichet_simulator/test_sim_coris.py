@@ -43,8 +43,6 @@ async def test_a_code_pays_once(simulator: Simulator) -> None:
     assert await simulator.debits() == 1
     status = await call(simulator, "GET", "/operations/transaction-status", codeOperation=done["transactionId"])
     assert status == done
-    status = await call(simulator, "POST", "/transaction-status", codeOperation=done["transactionId"])
-    assert status == done
     assert (await call(simulator, "GET", "/operations/transaction-status", codeOperation="x"))["code"] == "-1"
 
 
@@ -53,8 +51,6 @@ async def test_a_wrong_hash_is_refused(simulator: Simulator) -> None:
     answer = await call(simulator, "GET", "/infos-client", secret="other", **PHONE)
     assert (answer["code"], answer["message"]) == ("-1", "Hash incorrect")
     await simulator.json("GET", f"{API}/infos-client", 401, params=PHONE)
-    async with simulator.http.get(f"{simulator.url}{API}/hash256", params={"originalString": "abc"}) as answer:
-        assert await answer.text() == hashlib.sha256(b"abc").hexdigest()
 
 
 REFUSED = [{"montant": "0"}, {"montant": "10.5"}, {"codePays": "33"}, {"telephone": "abc"}, {"codePv": ""}]

@@ -269,12 +269,9 @@ async def test_transfers_are_sent_and_read(
     await simulator.json("GET", f"{TRANSFER}/{ref}", 401, headers=await access(simulator))
 
 
-async def test_probe_endpoints_answer(simulator: Simulator) -> None:
+async def test_the_balance_is_what_was_collected(simulator: Simulator) -> None:
     headers = await access(simulator)
     await create_payment(simulator, headers, phone="2290161009007")
     path = "/mtn/collection/v1_0"
-    assert await simulator.json("GET", f"{path}/accountholder/msisdn/2290161000000/active", headers=headers) == {
-        "result": True
-    }
     balance = await simulator.json("GET", f"{path}/account/balance", headers=headers)
     assert balance == {"availableBalance": "500", "currency": "XOF"}

@@ -192,9 +192,6 @@ async def test_callbacks_have_a_valid_signature(simulator: Simulator, callback_r
     await callback_receiver.wait_for(3)
     assert json.loads(callback_receiver.received[2].body)["refundId"] == refund
     assert await verify(simulator, callback_receiver.received[2], callback_receiver.url)
-    answer = await simulator.json("POST", f"/pawapay/v2/deposits/resend-callback/{ref}", headers=KEY)
-    assert answer == {"depositId": ref, "status": "ACCEPTED"}
-    await callback_receiver.wait_for(4)
 
 
 async def test_the_page_of_a_redirecting_provider_comes_later(
@@ -251,8 +248,6 @@ async def test_refunds_can_fail(simulator: Simulator) -> None:
     await simulator.force("pawapay", "pending_long", "credit")
     refund, _ = await give_back(simulator, ref)
     assert (await ask(simulator, refund, "refunds"))["data"]["status"] == "ENQUEUED"
-    await simulator.json("POST", f"/pawapay/v2/refunds/fail-enqueued/{refund}", headers=KEY)
-    assert code_of((await ask(simulator, refund, "refunds"))["data"]) == "MANUALLY_CANCELLED"
     assert await simulator.credits() == 0
 
 
@@ -274,9 +269,6 @@ async def test_toolkit_endpoints_answer(simulator: Simulator) -> None:
     assert terms == {"MOOV_BFA": "PROVIDER_AUTH", "ORANGE_BFA": "PREAUTH"}
     [country] = await simulator.json("GET", "/pawapay/v2/availability?country=COG", headers=KEY)
     assert country["providers"][0]["provider"] == "MTN_MOMO_COG"
-    phone = {"phoneNumber": "+226 70 00 00 00"}
-    answer = await simulator.json("POST", "/pawapay/v2/predict-provider", json=phone, headers=KEY)
-    assert (answer["country"], answer["phoneNumber"]) == ("BFA", "22670000000")
     await deposit(simulator, "2290161009007")
     answer = await simulator.json("GET", "/pawapay/v2/wallet-balances?country=BEN", headers=KEY)
     assert answer == {"balances": [{"country": "BEN", "balance": "490", "currency": "XOF", "provider": ""}]}

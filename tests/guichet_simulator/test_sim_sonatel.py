@@ -175,17 +175,6 @@ def rows(answer: Any) -> Any:
     return next(iter(answer.values())) if isinstance(answer, dict) else answer
 
 
-async def test_a_texted_code_works_once(simulator: Simulator) -> None:
-    headers = await access(simulator)
-    sent = await simulator.json("POST", f"{WALLET}/payments/otp", json={"id": "771234567"}, headers=headers)
-    await pay(simulator, headers, otp=sent["otp"])
-    async with simulator.http.post(
-        f"{simulator.url}{WALLET}/payments/onestep", json=order(otp=sent["otp"]), headers=headers
-    ) as answer:
-        assert answer.status == 400
-    assert await simulator.debits() == 1
-
-
 async def encrypted(simulator: Simulator, headers: dict[str, str], pin: bytes) -> str:
     answer = await simulator.json("GET", "/sonatel/api/account/v1/publicKeys", headers=headers)
     key = load_der_public_key(base64.b64decode(answer["key"]))

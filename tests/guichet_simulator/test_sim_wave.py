@@ -233,7 +233,6 @@ async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     assert [payout["status"] for payout in found["result"]] == ["succeeded"]
     assert await simulator.credits(reference="refund-1") == 1
     assert (await simulator.json("GET", "/wave/v1/balance", headers=KEY))["amount"] == "-500"
-    await simulator.json("POST", f"{path}/reverse", 409, headers=KEY)
 
 
 async def test_transactions_are_listed_in_pages_net_of_the_fee(simulator: Simulator) -> None:

@@ -66,7 +66,7 @@ async def test_secrets_of_wave_in_the_wrong_place_are_found() -> None:
 
 
 async def test_the_aggregated_merchants_of_wave_are_counted() -> None:
-    listed = (200, {"items": [{"id": "am-1", "name": "A"}]})
+    listed = (200, {"page_info": {"has_next_page": False}, "items": [{"id": "am-1", "name": "A"}]})
     refused = (400, {"code": "request-validation-error"})
     findings, _ = await found("wave", BALANCE, refused, listed, BALANCE, aggregated_merchants="yes")
     assert findings["aggregated merchants"] == ("ok", "1 exist at Wave")

@@ -114,6 +114,15 @@ async def test_the_list_is_read_to_its_end() -> None:
         assert "after=c1" in wave.path()
 
 
+@pytest.mark.parametrize("info", [{}, {"has_next_page": True, "end_cursor": None}])
+async def test_a_page_that_does_not_say_where_it_goes_on_is_not_the_last(info: dict[str, object]) -> None:
+    """What is not listed would be made again."""
+    page = {"page_info": info, "items": [{"id": "am-1", "name": "A (1)"}]}
+    async with provider_under_test("wave", (200, page)) as wave:
+        assert isinstance(wave.provider, Wave)
+        assert isinstance(await wave.provider.merchants.ids_by_name(), Unknown)
+
+
 async def test_what_cannot_be_read_makes_no_merchant() -> None:
     async with provider_under_test("wave", (200, {"items": "?"}), (403, {"code": "invalid-wallet"})) as wave:
         assert isinstance(wave.provider, Wave)

@@ -5,13 +5,13 @@ a payment is lost nothing can be asked: the payment stays pending until staff ha
 """
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import MINUTE, Clock
+from guichet.clock import MINUTE
 from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -26,7 +26,7 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, probed
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import HttpProvider, ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none, units
 from guichet.providers.shared.results import classify_http_error, find_reason
 
@@ -53,10 +53,8 @@ class Coris(HttpProvider):
     prompt_lasts = 5 * MINUTE
     account_settings = ("client_id", "code_pv")
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+    def configure(self, settings: Mapping[str, str]) -> None:
         """`base_url` must end with `/external/v1/api`."""
-        super().__init__(account, http_client, clock)
-        settings = account.settings
         self._client_id = settings["client_id"]
         self._client_secret = settings["client_secret"]
         self._point_of_sale = settings["code_pv"]

@@ -1,6 +1,6 @@
 """What FedaPay tells about an account (docs/providers/fedapay.md, "Other calls")."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from guichet.domain.messages import verbatim
 from guichet.providers.shared.account_checks import (
@@ -13,24 +13,22 @@ from guichet.providers.shared.account_checks import (
     wrong,
 )
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.client import ProviderClient
 from guichet.providers.shared.listings import rows_of
 
-Get = Callable[[str], Awaitable[ProviderResponse]]
 
-
-async def check(setup: AccountSetup, get: Get, modes: Mapping[str, str | None]) -> list[Finding]:
+async def check(setup: AccountSetup, http: ProviderClient, modes: Mapping[str, str | None]) -> list[Finding]:
     """`modes`: FedaPay's word for each operator whose routes lead to the account."""
     return [
-        await _networks(get, modes),
-        await _webhook(setup, get),
+        await _networks(http, modes),
+        await _webhook(setup, http),
         no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_FEDAPAY()),
     ]
 
 
-async def _networks(get: Get, modes: Mapping[str, str | None]) -> Finding:
+async def _networks(http: ProviderClient, modes: Mapping[str, str | None]) -> Finding:
     """The list of currencies names the networks that the account may use; that one is missing there proves nothing."""
-    subject, result = AccountSubject.NETWORKS(), await get("/v1/currencies")
+    subject, result = AccountSubject.NETWORKS(), await http.get("/v1/currencies")
     listed = result.ok_object().get("v1/currencies")
     if not isinstance(listed, list):
         return wrong(subject, verbatim(result.raw))
@@ -40,9 +38,9 @@ async def _networks(get: Get, modes: Mapping[str, str | None]) -> Finding:
     return ok(subject, verbatim(", ".join(sorted(listed_modes))))
 
 
-async def _webhook(setup: AccountSetup, get: Get) -> Finding:
+async def _webhook(setup: AccountSetup, http: ProviderClient) -> Finding:
     subject, address = AccountSubject.REGISTERED_CALLBACK(), setup.callback_addresses[0]
-    result = await get("/v1/webhooks")
+    result = await http.get("/v1/webhooks")
     listed = result.ok_object().get("v1/webhooks")
     if not isinstance(listed, list):
         return no_call(subject, AccountFinding.IN_DASHBOARD(address=address))

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from urllib.parse import quote
 
 from guichet.providers.fedapay.responses import object_in
-from guichet.providers.shared.client import TIMEOUT, ProviderClient, ProviderResponse
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 
 Kind = Literal["transaction", "payout"]
 #: Else the currency is a number.
@@ -18,32 +18,28 @@ _MAX_LIST: Final = 1024 * 1024
 
 
 class FedaPayClient:
-    def __init__(self, http: ProviderClient, secret_key: str) -> None:
+    def __init__(self, http: ProviderClient) -> None:
         self._http = http
-        self._headers = {"Authorization": f"Bearer {secret_key}"}
 
     async def by_id(self, kind: Kind, fedapay_id: str) -> ProviderResponse:
-        return await self.get(f"/v1/{kind}s/{quote(fedapay_id, safe='')}", _WITH_CURRENCY)
+        return await self._http.get(f"/v1/{kind}s/{quote(fedapay_id, safe='')}", _WITH_CURRENCY, max_bytes=_MAX_LIST)
 
     async def by_reference(self, kind: Kind, reference: str) -> ProviderResponse:
-        return await self.get(f"/v1/{kind}s/merchant/{quote(reference, safe='')}", _WITH_CURRENCY)
+        return await self._http.get(
+            f"/v1/{kind}s/merchant/{quote(reference, safe='')}", _WITH_CURRENCY, max_bytes=_MAX_LIST
+        )
 
     async def rows(self, kind: Kind, page: int, per_page: int) -> ProviderResponse:
         query = {"search": "*", "page": str(page), "per_page": str(per_page), **_WITH_CURRENCY}
-        return await self.get(f"/v1/{kind}s/search", query, max_bytes=_MAX_LIST)
+        return await self._http.get(f"/v1/{kind}s/search", query, max_bytes=_MAX_LIST)
 
-    async def get(
-        self, path: str, query: Mapping[str, str] | None = None, *, max_bytes: int = _MAX_LIST
-    ) -> ProviderResponse:
-        return await self._http.send("GET", path, query=query, headers=self._headers, max_bytes=max_bytes)
-
-    async def post(self, path: str, body: Mapping[str, object], *, timeout: float = TIMEOUT) -> ProviderResponse:
-        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
+    async def create_payout(self, body: Mapping[str, object]) -> ProviderResponse:
+        return await self._http.post("/v1/payouts", body)
 
     async def start(self, payout_id: str) -> ProviderResponse:
         """Sends a payout at once. Whether a second start of one payout pays twice is not known."""
         body = {"payouts": [{"id": int(payout_id) if payout_id.isdecimal() else payout_id}]}
-        return await self._http.send("PUT", "/v1/payouts/start", json=body, headers=self._headers)
+        return await self._http.send("PUT", "/v1/payouts/start", json=body)
 
 
 def id_of(result: ProviderResponse, kind: Kind) -> str | None:

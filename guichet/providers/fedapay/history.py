@@ -9,21 +9,14 @@ from typing import Any, Final
 
 from guichet.clock import DAY, Instant, earlier, iso, later, read_date
 from guichet.domain.messages import Day
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.providers.base import Unknown
 from guichet.providers.fedapay.client import Kind
 from guichet.providers.fedapay.responses import PAYOUT_STATUSES, STATUSES, currency_of, our_reference
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.shared.fields import (
-    FAILED,
-    SUCCEEDED,
-    ProviderStatus,
-    hundredths,
-    parse_status_word,
-    text_or_none,
-)
-from guichet.providers.shared.listings import as_lines
+from guichet.providers.shared.fields import hundredths, parse_status_word, text_or_none
+from guichet.providers.shared.listings import as_lines, line_status
 
 #: One page of the search.
 Ask = Callable[[Kind, int, int], Awaitable[ProviderResponse]]
@@ -32,7 +25,6 @@ Row = Mapping[str, Any]
 _PER_PAGE: Final = 100
 #: Beyond half a million rows the period is not read to its end.
 _MOST_PAGES: Final = 5_000
-_LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {SUCCEEDED: "succeeded", FAILED: "failed"}
 
 
 async def read_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
@@ -114,7 +106,7 @@ def _line(kind: Kind, before: int, number: int, row: Row) -> Line:
         references=tuple(reference for reference in references if reference),
         amount=hundredths(row.get("amount")),
         currency=currency_of(row),
-        status=_LINE_STATUSES.get(parse_status_word(statuses, row.get("status")), "pending"),
+        status=line_status(parse_status_word(statuses, row.get("status"))),
         at=_created_at(row),
         fee=hundredths(row.get("fees")),
     )

@@ -8,13 +8,12 @@ from typing import Final
 
 from guichet.domain.records import Record
 from guichet.providers.base import CARDS
+from guichet.providers.shared.choices import choice
 
 CURRENCY: Final = "XOF"
 #: FedaPay's numbers of currencies.
 CURRENCY_IDS: Final = {"1": CURRENCY, "2": "GNF", "3": "EUR"}
 _DIALLING_CODES: Final = {"bj": "229", "bf": "226", "ci": "225", "ml": "223", "sn": "221", "tg": "228"}
-_MTN_PAYOUT_MODES: Final = ("mtn_open", "mtn")
-_PHONE_FORMATS: Final = ("international", "national")
 
 
 class Network(Record, frozen=True):
@@ -62,12 +61,8 @@ class Networks:
         self.served = served(settings)
         if unknown := sorted(self.served - _PUSHED - _ON_PAGE):
             raise ValueError(f"page_operators: {', '.join(unknown)} is none of {', '.join(sorted(_ON_PAGE))}")
-        self._mtn_payout = settings.get("mtn_payout_mode") or _MTN_PAYOUT_MODES[0]
-        if self._mtn_payout not in _MTN_PAYOUT_MODES:
-            raise ValueError(f"mtn_payout_mode must be one of {', '.join(_MTN_PAYOUT_MODES)}")
-        self._format = settings.get("phone_format") or _PHONE_FORMATS[0]
-        if self._format not in _PHONE_FORMATS:
-            raise ValueError(f"phone_format must be one of {', '.join(_PHONE_FORMATS)}")
+        self._mtn_payout = choice(settings, "mtn_payout_mode", ("mtn_open", "mtn"))
+        self._format = choice(settings, "phone_format", ("international", "national"))
         self._sandbox_mode = settings.get("sandbox_mode")
 
     def mode(self, operator: str) -> str | None:

@@ -61,7 +61,7 @@ class Payouts:
             "merchant_reference": request.reference,
             "custom_metadata": {"reference": request.reference},
         }
-        created = await self._client.post("/v1/payouts", body)
+        created = await self._client.create_payout(body)
         if is_refused_repeat(created):
             created = await self._client.by_reference("payout", request.reference)
             return await self._start_if_pending(created, request)

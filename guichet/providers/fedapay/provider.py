@@ -8,11 +8,9 @@ finds both again.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import DAY, Clock, Instant
-from guichet.domain.messages import Answer
+from guichet.clock import DAY, Instant
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -47,20 +45,17 @@ from guichet.providers.fedapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
     decode_json_object,
-    parse_callback_json,
     plain_text,
     return_url,
     text_or_none,
     units,
 )
-from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import classify_http_error, probe_result
-from guichet.providers.shared.signatures import is_signed
+from guichet.providers.shared.listings import Body, StatesBalances
+from guichet.providers.shared.results import classify_http_error
 
-_MIN_PAYIN: Final = Hundredths(100_00)
 _MAX_TEXT: Final = 60
 #: Seconds. FedaPay publishes none; its libraries wait 80. Together, with the token asked for twice, they are what an
 #: initiation may take.
@@ -75,19 +70,19 @@ def is_sandbox_key(settings: Mapping[str, str]) -> bool:
     return "_sandbox_" in key or secret.startswith("wh_sandbox")
 
 
-class FedaPay(HttpProvider):
+class FedaPay(StatesBalances):
+    balance_path = "/v1/balances"
+    min_payin = Hundredths(100_00)
     #: A transaction that nobody pays expires then; the prompt of a network sooner.
     page_lasts = DAY
     key_setting = "secret_key"
     initiation_timeout = _CREATION_TIMEOUT + 2 * _TOKEN_TIMEOUT + _PUSH_TIMEOUT
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Raises ValueError for settings that cannot work."""
-        super().__init__(account, http_client, clock)
-        self._networks = Networks(account.settings)
-        self._client = FedaPayClient(self._http, account.settings["secret_key"])
-        self._payouts = Payouts(self._client, self._networks, clock)
-        self._webhook_secret = account.settings.get("webhook_secret")
+    def configure(self, settings: Mapping[str, str]) -> None:
+        self._networks = Networks(settings)
+        self._http.headers = {"Authorization": f"Bearer {settings['secret_key']}"}
+        self._client = FedaPayClient(self._http)
+        self._payouts = Payouts(self._client, self._networks, self._clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return self._networks.payout_mode(operator) is not None
@@ -96,8 +91,6 @@ class FedaPay(HttpProvider):
         return operator in self._networks.served and currency == CURRENCY
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if charge.amount < _MIN_PAYIN:
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEDAPAY())
         if unserved := self.refuse_unserved(charge, "FedaPay"):
             return unserved
         created = await self._create(charge)
@@ -125,7 +118,7 @@ class FedaPay(HttpProvider):
         }
         if page and not NETWORKS[charge.payment.operator].push:
             body["callback_url"] = page
-        result = await self._client.post("/v1/transactions", body, timeout=_CREATION_TIMEOUT)
+        result = await self._http.post("/v1/transactions", body, timeout=_CREATION_TIMEOUT)
         if is_refused_repeat(result):
             result = await self._client.by_reference("transaction", reference)
             existing = object_in(result, "transaction")
@@ -144,7 +137,7 @@ class FedaPay(HttpProvider):
         """The token and the address of the page. It may be asked for again."""
         result = ProviderResponse.none(NotProcessed())
         for _ in range(2):
-            result = await self._client.post(f"/v1/transactions/{transaction_id}/token", {}, timeout=_TOKEN_TIMEOUT)
+            result = await self._http.post(f"/v1/transactions/{transaction_id}/token", {}, timeout=_TOKEN_TIMEOUT)
             if token := token_in(result):
                 return token
             if 400 <= result.status < 500:
@@ -157,7 +150,7 @@ class FedaPay(HttpProvider):
         operator = charge.payment.operator
         body = {"token": token, "phone_number": self._networks.phone(operator, charge.payment.phone_number)}
         path = f"/v1/{self._networks.mode(operator)}"
-        return read_push(await self._client.post(path, body, timeout=_PUSH_TIMEOUT), transaction_id)
+        return read_push(await self._http.post(path, body, timeout=_PUSH_TIMEOUT), transaction_id)
 
     async def status(self, charge: Charge) -> StatusResult:
         """By FedaPay's id, else by our reference. An id that only a callback named is asked about too; the answer
@@ -186,11 +179,8 @@ class FedaPay(HttpProvider):
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await read_history(self._client.rows, since, until)
 
-    async def probe(self) -> Answer:
-        return probe_result(await self._client.get("/v1/balances"))
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._client.get("/v1/balances"), balances_in)
+    def balances_in(self, body: Body) -> list[FloatBalance | None]:
+        return balances_in(body)
 
     def payout_wallet(self, operator: str) -> str:
         return self._networks.payout_mode(operator) or ""
@@ -204,21 +194,13 @@ class FedaPay(HttpProvider):
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         modes = {operator: self._networks.mode(operator) for operator in setup.operators if operator not in CARDS}
-        return [balances_read(await self.balances()), *await checks.check(setup, self._client.get, modes)]
+        return [balances_read(await self.balances()), *await checks.check(setup, self._http, modes)]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured. A payout may have the id of a transaction, so ids
         count only beside our reference."""
-        event = parse_callback_json(callback)
-        signed = is_signed(
-            callback,
-            "x-fedapay-signature",
-            secret=self._webhook_secret,
-            separator=b".",
-            now=self._clock.now(),
-            scheme="s",
-        )
-        if event is None or not signed:
+        event = decode_json_object(callback.body)
+        if event is None or not self.is_signed(callback, "x-fedapay-signature", b".", scheme="s"):
             return None
         entity = _entity(event)
         kind = str(event.get("name") or event.get("type") or "").partition(".")[0]

@@ -24,39 +24,26 @@ from guichet.providers.fedapay.networks import CURRENCY, CURRENCY_IDS
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     parse_status_word,
     payer_not_echoed,
+    status_words,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.listings import Body, balance_of, rows_of
 from guichet.providers.shared.results import classify_http_error, mark_ambiguous
 
 #: What was given back from FedaPay's dashboard was paid before. Every other word means pending.
-STATUSES: Final[dict[str, ProviderStatus]] = {
-    "APPROVED": SUCCEEDED,
-    "TRANSFERRED": SUCCEEDED,
-    "REFUNDED": SUCCEEDED,
-    "APPROVED_PARTIALLY_REFUNDED": SUCCEEDED,
-    "TRANSFERRED_PARTIALLY_REFUNDED": SUCCEEDED,
-    "DECLINED": FAILED,
-    "CANCELED": FAILED,
-    "EXPIRED": FAILED,
-}
+STATUSES: Final = status_words(
+    succeeded="APPROVED TRANSFERRED REFUNDED APPROVED_PARTIALLY_REFUNDED TRANSFERRED_PARTIALLY_REFUNDED",
+    failed="DECLINED CANCELED EXPIRED",
+)
 #: `pending` is a payout that was created and not started: nothing moved, and nothing will.
-PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "SCHEDULED": PENDING,
-    "STARTED": PENDING,
-    "PROCESSING": PENDING,
-    "SENT": SUCCEEDED,
-    "FAILED": FAILED,
-    "DECLINED": FAILED,
-    "CANCELED": FAILED,
-}
+PAYOUT_STATUSES: Final = status_words(
+    pending="SCHEDULED STARTED PROCESSING", succeeded="SENT", failed="FAILED DECLINED CANCELED"
+)
 NOT_STARTED: Final = "PENDING"
 _EXPIRED: Final = "EXPIRED"
 #: The network's word for a payer, or of a payout a payee, without money. A payout leaves our own balance too.
@@ -98,15 +85,12 @@ def token_in(result: ProviderResponse) -> tuple[str, str | None] | None:
 
 def our_reference(row: Mapping[str, Any]) -> str | None:
     """Ours, as a transaction or payout states it."""
-    metadata = row.get("custom_metadata")
-    nested = metadata.get("reference") if isinstance(metadata, dict) else None
-    return text_or_none(row.get(_OUR_REFERENCE)) or text_or_none(nested)
+    return text_or_none(row.get(_OUR_REFERENCE)) or text_or_none(value_at(row, "custom_metadata", "reference"))
 
 
 def currency_of(row: Mapping[str, Any]) -> str | None:
     """None where it cannot be told; it then equals none of ours."""
-    currency = row.get("currency")
-    if isinstance(currency, dict) and (iso := text_or_none(currency.get("iso"))):
+    if iso := text_or_none(value_at(row, "currency", "iso")):
         return iso.upper()
     return CURRENCY_IDS.get(str(row.get("currency_id")))
 
@@ -161,11 +145,9 @@ def _read_refusal_of_payin(
 
 def _payer(transaction: Mapping[str, Any], charge: Charge, mode: str | None) -> str | None:
     """Who paid on the page, if FedaPay says so and it was our network: the payout of a refund goes over that one."""
-    metadata = transaction.get("metadata")
-    payer = metadata.get("paid_customer") if isinstance(metadata, dict) else None
-    if not isinstance(payer, dict) or transaction.get("mode") != mode:
+    if transaction.get("mode") != mode:
         return None
-    return payer_not_echoed(payer.get("phone"), charge)
+    return payer_not_echoed(value_at(transaction, "metadata", "paid_customer", "phone"), charge)
 
 
 def read_push(result: ProviderResponse, transaction_id: str) -> Accepted | NotProcessed | Refused:

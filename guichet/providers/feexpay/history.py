@@ -13,23 +13,15 @@ from typing import Any, Final, Literal, TypeVar
 
 from guichet.clock import DAY, MINUTE, SECOND, Clock, Instant, earlier, from_datetime, later
 from guichet.domain.messages import Day
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.providers.base import Unknown
 from guichet.providers.feexpay.responses import STATUSES
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.shared.fields import (
-    FAILED,
-    SUCCEEDED,
-    ProviderStatus,
-    hundredths,
-    parse_status_word,
-    text_or_none,
-)
-from guichet.providers.shared.listings import as_lines, days
+from guichet.providers.shared.fields import ProviderStatus, hundredths, parse_status_word, text_or_none
+from guichet.providers.shared.listings import as_lines, days, line_status
 
 Kind = Literal["PAYIN", "PAYOUT"]
-Status = Literal["SUCCESSFUL", "FAILED", "PENDING"]
 #: One call to the history with this body.
 Ask = Callable[[Mapping[str, str]], Awaitable[ProviderResponse]]
 Rows = TypeVar("Rows")
@@ -54,17 +46,14 @@ _SHARED_FOR: Final = 10 * SECOND
 _FULL_SHARED_FOR: Final = 5 * MINUTE
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
-_STATUSES: Final[tuple[Status, ...]] = ("SUCCESSFUL", "FAILED", "PENDING")
-_LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
-    SUCCEEDED: "succeeded",
-    FAILED: "failed",
-    None: "pending",
-}
+_STATUSES: Final = ("SUCCESSFUL", "FAILED", "PENDING")
+#: Of a kind or a status.
+_ALL: Final = "ALL"
 
 
 #: FeexPay's references of the rows under one of ours, and how conclusive each row is: 0 for a success.
 _Listed = dict[str, int]
-_CONCLUSIVE: Final[dict[ProviderStatus | None, int]] = {SUCCEEDED: 0, None: 1, FAILED: 2}
+_CONCLUSIVE: Final[dict[ProviderStatus | None, int]] = {ProviderStatus.SUCCEEDED: 0, None: 1, ProviderStatus.FAILED: 2}
 
 
 @dataclass
@@ -129,13 +118,15 @@ class FeexPayHistory:
         """All rows of these days, in the answers of as many calls as that takes; some rows come twice. Unknown stands
         for rows that may be missing. With a `network`, only its rows.
 
-        Asked by month, then by halves of a period whose answer is full, since the order of the rows is not documented.
+        Asked by month, then by halves of a period whose answer is full, since the order of the rows is not documented;
+        a day with more than 500 transactions by kind and by status.
         """
-        kind: Kind | Literal["ALL"] = kinds[0] if len(kinds) == 1 else "ALL"
+        kind = kinds[0] if len(kinds) == 1 else _ALL
         periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
-        while periods:
-            period = periods.pop(0)
-            answer = await read(self._request(period, network, kind=kind))
+        parts = [(period, kind, _ALL) for period in periods]
+        while parts:
+            period, kind, status = parts.pop(0)
+            answer = await read(self._request(period, kind, status, network))
             if isinstance(answer, Unknown):
                 yield answer
                 continue
@@ -144,34 +135,14 @@ class FeexPayHistory:
             if count < _MAX_ROWS:
                 continue
             if len(period) > 1:
-                periods[:0] = [period[: len(period) // 2], period[len(period) // 2 :]]
-                continue
-            async for rows_of_status in self._answers_of_full_day(read, period, kinds, network):
-                yield rows_of_status
+                half = len(period) // 2
+                parts[:0] = [(period[:half], kind, status), (period[half:], kind, status)]
+            elif status == _ALL:
+                parts[:0] = [(period, each, word) for each in kinds for word in _STATUSES]
+            else:
+                yield Unknown(ProviderAnswer.TOO_MANY_TRANSACTIONS(count=_MAX_ROWS, day=Day.of(period[0])))
 
-    async def _answers_of_full_day(
-        self, read: Read[Rows], day: list[str], kinds: Sequence[Kind], network: str | None
-    ) -> AsyncIterator[Rows | Unknown]:
-        """A day with more than 500 transactions, asked by kind and by status."""
-        for kind in kinds:
-            for status in _STATUSES:
-                answer = await read(self._request(day, network, kind=kind, status=status))
-                if isinstance(answer, Unknown):
-                    yield answer
-                    continue
-                rows, count = answer
-                yield rows
-                if count >= _MAX_ROWS:
-                    yield Unknown(ProviderAnswer.TOO_MANY_TRANSACTIONS(count=_MAX_ROWS, day=Day.of(day[0])))
-
-    def _request(
-        self,
-        period: list[str],
-        network: str | None,
-        *,
-        kind: Kind | Literal["ALL"],
-        status: Status | Literal["ALL"] = "ALL",
-    ) -> dict[str, str]:
+    def _request(self, period: list[str], kind: str, status: str, network: str | None) -> dict[str, str]:
         body = {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
         return body if network is None else {**body, "reseau": network}
 
@@ -227,7 +198,7 @@ def _line(before: int, number: int, row: Mapping[str, Any]) -> Line:
         references=tuple(reference for name in _REFERENCES if (reference := text_or_none(row.get(name)))),
         amount=hundredths(row.get("amount")),
         currency=None,
-        status=_LINE_STATUSES[parse_status_word(STATUSES, row.get("status"))],
+        status=line_status(parse_status_word(STATUSES, row.get("status"))),
         at=_instant(str(row.get("date", ""))),
     )
 

@@ -11,11 +11,9 @@ from urllib.parse import quote
 
 from msgspec import structs
 
-from guichet.clock import HOUR, Clock, Instant, later
-from guichet.domain.messages import Answer
+from guichet.clock import HOUR, Instant, later
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -34,7 +32,6 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.feexpay.history import FeexPayHistory
 from guichet.providers.feexpay.responses import (
-    balances_in,
     is_about,
     is_about_another,
     read_code_sent,
@@ -46,14 +43,21 @@ from guichet.providers.feexpay.responses import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import callback_reference, parse_callback_json, plain_text, text_or_none, units
-from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import most_conclusive, probe_result
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.fields import (
+    callback_reference,
+    decode_json_object,
+    hundredths,
+    plain_text,
+    text_or_none,
+    units,
+    value_at,
+)
+from guichet.providers.shared.listings import Body, StatesBalances, balance_of
+from guichet.providers.shared.results import most_conclusive
 
 #: The networks that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
-_MIN_PAYIN: Final = Hundredths(100_00)
 #: The path and the `network` of payouts; the other operators have a path of their own name and no `network`.
 _PAYOUTS: Final[dict[str, tuple[str, str | None]]] = {
     "mtn": ("transfer/global", "MTN"),
@@ -76,28 +80,25 @@ _MAX_HISTORY: Final = 1024 * 1024
 _PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
 
 
-class FeexPay(HttpProvider):
+class FeexPay(StatesBalances):
     account_settings = ("shop",)
+    min_payin = Hundredths(100_00)
     initiation_timeout = _INITIATION_TIMEOUT
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        self._shop = account.settings["shop"]
-        self._balance_path = f"/api/balance/public/getByShop/{self._shop}"
-        self._headers = {"Authorization": f"Bearer {account.settings['api_key']}"}
-        self._history = FeexPayHistory(self._ask_history, self._shop, clock)
+    def configure(self, settings: Mapping[str, str]) -> None:
+        self._shop = settings["shop"]
+        self.balance_path = f"/api/balance/public/getByShop/{self._shop}"
+        self._http.headers = {"Authorization": f"Bearer {settings['api_key']}"}
+        self._history = FeexPayHistory(self._ask_history, self._shop, self._clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator not in _NO_PAYOUT
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return currency == _currency(operator)
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "FeexPay"):
             return unserved
         if charge.payment.operator in _TEXTS_CODES and not charge.otp:
             return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
@@ -111,7 +112,7 @@ class FeexPay(HttpProvider):
     async def send_code(self, charge: Charge) -> OtpRequestResult:
         if charge.payment.operator not in _TEXTS_CODES:
             return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.payment.operator))
-        if unserved := self._unserved(charge):
+        if unserved := self.refuse_unserved(charge, "FeexPay"):
             return unserved
         body = self._payin_body(structs.replace(charge, otp=None))
         return read_code_sent(
@@ -131,13 +132,13 @@ class FeexPay(HttpProvider):
             return await self._payin(charge, charge.payment.provider_reference)
         if charge.callback_reference is None:
             return None
-        result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
+        result = await self._http.get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
         if not is_about(result, charge.payment.reference):
             return None
         return read_payin(result, charge, charge.callback_reference, _currency(charge.payment.operator))
 
     async def _payin(self, charge: Charge, reference: str) -> StatusResult:
-        result = await self._get(_PAYIN_STATUS + reference)
+        result = await self._http.get(_PAYIN_STATUS + reference)
         if is_about_another(result, charge.payment.reference):
             return Unknown(ProviderAnswer.OTHER_CALLBACK_INFO())
         return read_payin(result, charge, reference, _currency(charge.payment.operator))
@@ -183,23 +184,27 @@ class FeexPay(HttpProvider):
         return await self._most_conclusive(known, ask, find, sent_at)
 
     async def _payout(self, operator: str, reference: str) -> StatusResult:
-        result = await self._get(f"/api/payouts/status/public/{reference}")
+        result = await self._http.get(f"/api/payouts/status/public/{reference}")
         return read_payout_status(result, reference, _currency(operator))
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._history.lines(since, until)
 
-    async def probe(self) -> Answer:
-        return probe_result(await self._get(self._balance_path))
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._get(self._balance_path), partial(balances_in, currency_of=_label_currency))
+    def balances_in(self, body: Body) -> list[FloatBalance | None]:
+        """One for each network of the shop, by FeexPay's name for it, such as `MTN CG`. The answer has no currency."""
+        balances = value_at(body, "data", "data", "balances")
+        if not isinstance(balances, dict):
+            return [None]
+        return [
+            balance_of(network, hundredths(amount), _currency(network.lower().replace(" ", "_")))
+            for network, amount in balances.items()
+        ]
 
     def collection_wallet(self, operator: str) -> str:
         return operator.upper().replace("_", " ")
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        shop = await self._get(f"/api/shop/{self._shop}/get_shop")
+        shop = await self._http.get(f"/api/shop/{self._shop}/get_shop")
         registered = AccountFinding.IN_SHOP(address=setup.callback_addresses[0])
         return [
             answered(AccountSubject.SHOP(), shop, AccountFinding.SHOP_ACCEPTED()),
@@ -211,7 +216,7 @@ class FeexPay(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
-        body = parse_callback_json(callback) or {}
+        body = decode_json_object(callback.body) or {}
         provider_reference = text_or_none(body.get("reference")) or body.get("order_id")
         return callback_reference(body.get("callback_info"), provider_reference)
 
@@ -252,27 +257,12 @@ class FeexPay(HttpProvider):
         }
 
     async def _ask_history(self, body: Mapping[str, str]) -> ProviderResponse:
-        path = "/api/transactions/history"
-        return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_MAX_HISTORY)
+        return await self._http.post("/api/transactions/history", body, max_bytes=_MAX_HISTORY)
 
     async def _post(self, path: str, body: Mapping[str, object]) -> ProviderResponse:
         """How long it may take is the caller's rule; see `initiation_timeout`."""
-        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=_INITIATION_TIMEOUT + 5)
-
-    def _unserved(self, charge: Charge) -> NotProcessed | None:
-        """Why this payin is not sent to FeexPay; None when it is."""
-        if charge.amount < _MIN_PAYIN:
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
-        return self.refuse_unserved(charge, "FeexPay")
-
-    async def _get(self, path: str) -> ProviderResponse:
-        return await self._http.send("GET", path, headers=self._headers)
+        return await self._http.post(path, body, timeout=_INITIATION_TIMEOUT + 5)
 
 
 def _currency(operator: str) -> str:
     return _CURRENCIES.get(operator, "XOF")
-
-
-def _label_currency(network: str) -> str:
-    """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
-    return _currency(network.lower().replace(" ", "_"))

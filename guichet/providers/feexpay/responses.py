@@ -1,6 +1,5 @@
 """How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
 
-from collections.abc import Callable
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,29 +19,20 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     parse_status_word,
     payer_not_echoed,
+    status_words,
     text_or_none,
 )
-from guichet.providers.shared.listings import Body, balance_of
+from guichet.providers.shared.listings import Body
 from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
 
 #: Every other word means pending (docs/providers/README.md, "States").
-STATUSES: Final[dict[str, ProviderStatus]] = {
-    "SUCCESSFUL": SUCCEEDED,
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "CANCELLED": FAILED,
-    "REJECTED": FAILED,
-    "EXPIRED": FAILED,
-}
+STATUSES: Final = status_words(succeeded="SUCCESSFUL SUCCESS", failed="FAILED CANCELLED REJECTED EXPIRED")
 #: A part of a code or of a message, and what it means.
 _REASONS: Final[dict[str, RefusalReason]] = {
     "LOW_BALANCE": "insufficient_funds",
@@ -102,7 +92,7 @@ def read_code_sent(result: ProviderResponse) -> OtpRequestResult:
     body = result.object()
     if body is None:
         return Unknown(result.raw)
-    if parse_status_word(STATUSES, body.get("status")) is FAILED:
+    if parse_status_word(STATUSES, body.get("status")) is ProviderStatus.FAILED:
         return Refused(find_reason(_REASONS, body.get("reason") or body.get("message") or ""), result.raw)
     return Accepted()
 
@@ -162,13 +152,3 @@ def read_payout_status(result: ProviderResponse, reference: str, currency: str) 
     """`read_status` of money that leaves our shop's balance."""
     status = read_status(result, reference, currency)
     return mark_ambiguous(status, _ambiguous_part(_why(result.ok_object())), _AMBIGUOUS)
-
-
-def balances_in(body: Body, currency_of: Callable[[str], str]) -> list[FloatBalance | None]:
-    """One for each network of the shop, by FeexPay's name for it. The answer has no currency."""
-    balances: object = body
-    for field in ("data", "data", "balances"):
-        balances = balances.get(field) if isinstance(balances, dict) else None
-    if not isinstance(balances, dict):
-        return [None]
-    return [balance_of(network, hundredths(amount), currency_of(network)) for network, amount in balances.items()]

@@ -11,7 +11,6 @@ from typing import Final
 from guichet.clock import MINUTE, Clock
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency, Hundredths
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -37,14 +36,9 @@ from guichet.providers.mtn.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import (
-    AccessTokens,
-    HttpProvider,
-    ProviderAccount,
-    ProviderClient,
-    ProviderResponse,
-)
-from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.choices import choice
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderClient, ProviderResponse
+from guichet.providers.shared.fields import decode_json_object, plain_text, text_or_none, units
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result
 
@@ -72,20 +66,14 @@ class Mtn(HttpProvider):
     prompt_lasts = 5 * MINUTE
     account_settings = ("target_env", "api_user", "disbursement_api_user")
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+    def configure(self, settings: Mapping[str, str]) -> None:
         """Raises ValueError for a `target_env` or a `refund_via` that does not exist."""
-        super().__init__(account, http_client, clock)
-        settings = account.settings
-        self._environment = settings["target_env"]
-        if self._environment not in _ENVIRONMENTS:
-            raise ValueError(f"target_env must be one of {', '.join(_ENVIRONMENTS)}")
+        self._environment = choice(settings, "target_env", _ENVIRONMENTS)
         self._operator, self._currency = _ENVIRONMENTS[self._environment]
-        self._refund_via = settings.get("refund_via") or "refund"
-        if self._refund_via not in ("refund", "transfer"):
-            raise ValueError("refund_via must be refund or transfer")
-        self._collection = _Product("collection", self._http, clock, settings)
+        self._refund_via = choice(settings, "refund_via", ("refund", "transfer"))
+        self._collection = _Product("collection", self._http, self._clock, settings)
         self._disbursement = (
-            _Product("disbursement", self._http, clock, settings, prefix="disbursement_")
+            _Product("disbursement", self._http, self._clock, settings, prefix="disbursement_")
             if settings.get("disbursement_subscription_key")
             else None
         )
@@ -183,7 +171,7 @@ class Mtn(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None or "status" not in body:
             return None
         return CallbackReference(text_or_none(body.get("externalId")))

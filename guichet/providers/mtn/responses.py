@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -18,35 +17,28 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     full_number,
     hundredths,
     parse_status_word,
+    status_words,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import by_code, classify_http_error, mark_ambiguous
 
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "NOT_ENOUGH_FUNDS": "insufficient_funds",
-    "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": "insufficient_funds",
-    "PAYER_NOT_FOUND": "payer_not_found",
-    "SENDER_ACCOUNT_NOT_ACTIVE": "payer_not_found",
-    "PAYEE_NOT_FOUND": "payer_not_found",
-    "PAYER_LIMIT_REACHED": "limit_reached",
-    "PAYEE_LIMIT_REACHED": "limit_reached",
-    "APPROVAL_REJECTED": "rejected_by_payer",
-    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
-    "TRANSACTION_CANCELED": "rejected_by_payer",
-    "EXPIRED": "expired",
-    "COULD_NOT_PERFORM_TRANSACTION": "expired",
-    "PAYEE_NOT_ALLOWED_TO_RECEIVE": "configuration",
-    "INTERNAL_PROCESSING_ERROR": "operator_unavailable",
-    "SERVICE_UNAVAILABLE": "operator_unavailable",
-}
+_REASONS: Final = by_code(
+    {
+        "insufficient_funds": "NOT_ENOUGH_FUNDS LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED",
+        "payer_not_found": "PAYER_NOT_FOUND SENDER_ACCOUNT_NOT_ACTIVE PAYEE_NOT_FOUND",
+        "limit_reached": "PAYER_LIMIT_REACHED PAYEE_LIMIT_REACHED",
+        "rejected_by_payer": "APPROVAL_REJECTED PAYMENT_NOT_APPROVED TRANSACTION_CANCELED",
+        "expired": "EXPIRED COULD_NOT_PERFORM_TRANSACTION",
+        "configuration": "PAYEE_NOT_ALLOWED_TO_RECEIVE",
+        "operator_unavailable": "INTERNAL_PROCESSING_ERROR SERVICE_UNAVAILABLE",
+    }
+)
 #: Codes by which MTN says, about money that leaves our account, that there is not enough of it.
 _FLOAT_EMPTY: Final = frozenset({"NOT_ENOUGH_FUNDS"})
 #: Codes that do not say whether the payee or our account is meant: MTN Congo sends the first in place of the one above,
@@ -58,16 +50,9 @@ _ACCOUNT_ERRORS: Final = frozenset(
 )
 #: Codes that MTN also sends during an outage: at initiation they prove nothing.
 _OUTAGE_CODES: Final = frozenset({"INTERNAL_PROCESSING_ERROR", "SERVICE_UNAVAILABLE"})
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "PENDING": PENDING,
-    "CREATED": PENDING,
-    "ONGOING": PENDING,
-    "DELAYED": PENDING,
-    "SUCCESSFUL": SUCCEEDED,
-    "FAILED": FAILED,
-    "REJECTED": FAILED,
-    "TIMEOUT": FAILED,
-}
+_STATUSES: Final = status_words(
+    pending="PENDING CREATED ONGOING DELAYED", succeeded="SUCCESSFUL", failed="FAILED REJECTED TIMEOUT"
+)
 
 
 def read_initiation(result: ProviderResponse, reference: str) -> InitiationResult:
@@ -93,12 +78,11 @@ def read_status(result: ProviderResponse, reference: str) -> StatusResult:
     body = result.ok_object()
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
-            payer = body.get("payer")
             return Succeeded(
                 amount=hundredths(body.get("amount")),
                 currency=text_or_none(body.get("currency")),
                 provider_reference=text_or_none(body.get("financialTransactionId")) or reference,
-                payer_number=full_number(payer.get("partyId")) if isinstance(payer, dict) else None,
+                payer_number=full_number(value_at(body, "payer", "partyId")),
             )
         case ProviderStatus.FAILED:
             return Refused(_REASONS.get(_reason_code(body.get("reason")), "refused"), result.raw)

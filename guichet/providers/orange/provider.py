@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 from uuid import UUID
 
-from guichet.clock import MINUTE, Clock
+from guichet.clock import MINUTE
 from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -28,15 +27,13 @@ from guichet.providers.base import (
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, probed, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
-    parse_callback_json,
+    decode_json_object,
     parse_status_word,
     return_url,
+    status_words,
     text_or_none,
     units,
 )
@@ -51,13 +48,7 @@ _ACCOUNT_ERRORS: Final = frozenset({50, 53, 1202, 1203})
 _FORBIDDEN: Final = 1201
 #: Orange already has an order with this id.
 _DUPLICATE_ORDER: Final = 1204
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "INITIATED": PENDING,
-    "PENDING": PENDING,
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "EXPIRED": FAILED,
-}
+_STATUSES: Final = status_words(pending="INITIATED PENDING", succeeded="SUCCESS", failed="FAILED EXPIRED")
 
 
 def is_sandbox(settings: Mapping[str, str]) -> bool:
@@ -72,17 +63,14 @@ class Orange(HttpProvider):
     page_lasts = 10 * MINUTE
     account_settings = ("country", "client_id")
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
+    def configure(self, settings: Mapping[str, str]) -> None:
         self._country = settings["country"].lower()
         self._merchant_key = settings["merchant_key"]
         self._currency = settings.get("currency") or "XOF"
         self._merchant_name = settings.get("merchant_name")
-        self._return_url = settings.get("return_url")
         oauth_path = settings.get("oauth_path") or _OAUTH_PATH
         user, form = (settings["client_id"], settings["client_secret"]), {"grant_type": "client_credentials"}
-        self._tokens = AccessTokens(self._http, clock, oauth_path, basic_auth=user, form=form)
+        self._tokens = AccessTokens(self._http, self._clock, oauth_path, basic_auth=user, form=form)
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return currency == "XOF" and (self._country == _SANDBOX_COUNTRY or operator == f"orange_{self._country}")
@@ -137,7 +125,7 @@ class Orange(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed and do not name our reference, which is the last part of the path."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None or not body.get("notif_token"):
             return None
         return CallbackReference(provider_reference=text_or_none(body.get("order_id")))

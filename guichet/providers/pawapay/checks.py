@@ -1,6 +1,6 @@
 """What pawaPay tells about an account (docs/providers/pawapay.md, "Other calls", "Signatures")."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
@@ -16,31 +16,29 @@ from guichet.providers.shared.account_checks import (
     wrong,
 )
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import ProviderResponse
-
-Get = Callable[[str], Awaitable[ProviderResponse]]
-Post = Callable[[str, dict[str, object]], Awaitable[ProviderResponse]]
+from guichet.providers.shared.client import ProviderClient
+from guichet.providers.shared.fields import value_at
 
 _SIGNATURE_ERROR: Final = "HTTP_SIGNATURE_ERROR"
 _DEPOSIT: Final = "DEPOSIT"
 
 
-async def check(setup: AccountSetup, get: Get, post: Post, codes: Mapping[str, str]) -> list[Finding]:
+async def check(setup: AccountSetup, http: ProviderClient, codes: Mapping[str, str]) -> list[Finding]:
     """`codes`: pawaPay's name of each of our operators."""
     return [
-        *await _configuration(setup, get, codes),
-        await _signature(setup, post),
-        await _callback_key(setup, get),
+        *await _configuration(setup, http, codes),
+        await _signature(setup, http),
+        await _callback_key(setup, http),
     ]
 
 
-async def _configuration(setup: AccountSetup, get: Get, codes: Mapping[str, str]) -> list[Finding]:
+async def _configuration(setup: AccountSetup, http: ProviderClient, codes: Mapping[str, str]) -> list[Finding]:
     """Enabled operators with their limits, callback addresses, and whether requests must be signed."""
-    result = await get("/v2/active-conf")
+    result = await http.get("/v2/active-conf")
     if not result.ok:
         return [wrong(AccountSubject.CONFIGURATION(), verbatim(result.raw))]
     body = result.ok_object()
-    signed_only = _object(body.get("signatureConfiguration")).get("signedRequestsOnly") is True
+    signed_only = value_at(body, "signatureConfiguration", "signedRequestsOnly") is True
     unsigned = signed_only and not setup.account.settings.get("signing_key")
     findings = [wrong(AccountSubject.SIGNATURES(), AccountFinding.SIGNED_ONLY())] if unsigned else []
     enabled = dict(_operations(body))
@@ -55,10 +53,10 @@ async def _configuration(setup: AccountSetup, get: Get, codes: Mapping[str, str]
 def _operations(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
     """((provider, operation), terms) of everything that is enabled."""
     for country in _list(body.get("countries")):
-        for provider in _list(_object(country).get("providers")):
-            for currency in _list(_object(provider).get("currencies")):
-                for operation, terms in _object(_object(currency).get("operationTypes")).items():
-                    yield (str(_object(provider).get("provider")), str(operation)), _object(terms)
+        for provider in _list(value_at(country, "providers")):
+            for currency in _list(value_at(provider, "currencies")):
+                for operation, terms in _object(value_at(currency, "operationTypes")).items():
+                    yield (str(value_at(provider, "provider")), str(operation)), _object(terms)
 
 
 def _operator(operator: str, code: str, enabled: Mapping[tuple[str, str], Mapping[str, Any]]) -> Finding:
@@ -77,12 +75,12 @@ def _limit(terms: Mapping[str, Any], which: str) -> str:
     return str(terms.get(f"{which}TransactionLimit") or terms.get(f"{which}Amount"))
 
 
-async def _signature(setup: AccountSetup, post: Post) -> Finding:
+async def _signature(setup: AccountSetup, http: ProviderClient) -> Finding:
     """A deposit that names nobody who pays is refused for its body, but only after its signature was accepted."""
     subject = AccountSubject.SIGNED_REQUEST()
     if not setup.account.settings.get("signing_key"):
         return unchecked(subject, AccountFinding.REQUESTS_UNSIGNED())
-    result = await post("deposits", {"depositId": str(uuid4())})
+    result = await http.post("/v2/deposits", {"depositId": str(uuid4())})
     refused = result.status in (200, 400)
     code = failure_code(result.object() or {})
     if refused and code not in ("", _SIGNATURE_ERROR):
@@ -90,16 +88,16 @@ async def _signature(setup: AccountSetup, post: Post) -> Finding:
     return wrong(subject, verbatim(result.raw))
 
 
-async def _callback_key(setup: AccountSetup, get: Get) -> Finding:
+async def _callback_key(setup: AccountSetup, http: ProviderClient) -> Finding:
     """Whether `callback_public_key` is a key that pawaPay signs with now."""
     subject, our_key = AccountSubject.CALLBACK_KEY(), setup.account.settings.get("callback_public_key")
-    result = await get("/v2/public-key/http")
+    result = await http.get("/v2/public-key/http")
     keys = result.value() if result.ok else None
     if not isinstance(keys, list):
         return wrong(subject, verbatim(result.raw))
     if not our_key:
         return unchecked(subject, AccountFinding.CALLBACK_KEY_UNSET())
-    if _key_text(our_key) in {_key_text(str(_object(key).get("key"))) for key in keys}:
+    if _key_text(our_key) in {_key_text(str(value_at(key, "key"))) for key in keys}:
         return ok(subject, AccountFinding.CALLBACK_KEY_KNOWN())
     return wrong(subject, AccountFinding.CALLBACK_KEY_UNKNOWN())
 

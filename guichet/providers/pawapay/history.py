@@ -19,7 +19,7 @@ from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.shared.fields import clean_text, hundredths, text_or_none
+from guichet.providers.shared.fields import clean_text, hundredths, text_or_none, value_at
 from guichet.providers.shared.listings import as_lines
 
 _MAX_PERIOD: Final = 31 * DAY
@@ -118,12 +118,12 @@ class PawaPayStatements:
         for _ in range(_ATTEMPTS):
             await self._clock.sleep(_PAUSE)
             result = await self._get(f"/v2/statements/{statement_id}")
-            data = result.ok_object().get("data")
-            state = data.get("status") if isinstance(data, dict) else None
+            statement = result.ok_object()
+            state = value_at(statement, "data", "status")
             if state == "FAILED":
                 return Unknown(result.raw)
-            if isinstance(data, dict) and state == "COMPLETED":
-                file = await self._download(str(data.get("downloadUrl")))
+            if state == "COMPLETED":
+                file = await self._download(str(value_at(statement, "data", "downloadUrl")))
                 return file if file.ok and file.complete else Unknown(file.raw)
         return Unknown(ProviderAnswer.STATEMENT_NOT_READY(statement=statement_id, answer=result.raw))
 

@@ -8,14 +8,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, Literal
 
-import msgspec
-
 from guichet.clock import Clock, Instant
 from guichet.domain.availability import OperatorState
-from guichet.domain.messages import Answer
 from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -36,7 +32,6 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.pawapay import checks as pawapay_checks
 from guichet.providers.pawapay.history import PawaPayStatements
 from guichet.providers.pawapay.responses import (
-    balances_in,
     is_not_found,
     read_availability,
     read_deposit,
@@ -47,10 +42,18 @@ from guichet.providers.pawapay.responses import (
 )
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
-from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_repeated_refund, probe_result
+from guichet.providers.shared.choices import choice
+from guichet.providers.shared.client import ProviderResponse, Sign
+from guichet.providers.shared.fields import (
+    decode_json_object,
+    hundredths,
+    plain_text,
+    return_url,
+    text_or_none,
+    units,
+)
+from guichet.providers.shared.listings import Body, StatesBalances, balance_of, rows_of
+from guichet.providers.shared.results import as_repeated_refund
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -85,18 +88,16 @@ _MIN_MESSAGE: Final = 4
 _MAX_MESSAGE: Final = 22
 
 
-class PawaPay(HttpProvider):
+class PawaPay(StatesBalances):
+    balance_path = "/v2/wallet-balances"
     key_setting = "token"
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+    def configure(self, settings: Mapping[str, str]) -> None:
         """Raises ValueError for a key that cannot be used."""
-        super().__init__(account, http_client, clock)
-        settings = account.settings
-        self._headers = {"Authorization": f"Bearer {settings['token']}"}
-        self._sign = _signer(settings)
+        self._http.headers = {"Authorization": f"Bearer {settings['token']}"}
+        self._http.sign = _signer(settings, self._clock)
         self._verify = _verifier(settings)
-        self._return_url = settings.get("return_url")
-        self._statements = PawaPayStatements(self._get, self._post, self._download, _COUNTRIES, clock)
+        self._statements = PawaPayStatements(self._http.get, self._post, self._download, _COUNTRIES, self._clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
@@ -133,17 +134,18 @@ class PawaPay(HttpProvider):
 
     async def _wait_for_page(self, charge: Charge) -> Accepted:
         """The deposit with the address of its page. When that is late, polling finds it."""
+        reference = charge.payment.reference
         for _ in range(_PAGE_ATTEMPTS):
             await self._clock.sleep(_PAGE_PAUSE)
-            status = read_status(await self._get(f"/v2/deposits/{charge.payment.reference}"), charge.payment.reference)
+            status = read_status(await self._http.get(f"/v2/deposits/{reference}"), reference)
             if isinstance(status, Accepted) and status.redirect_url:
                 return status
             if isinstance(status, Succeeded | Refused):
-                return Accepted(charge.payment.reference, next_poll_at=self._clock.now())
-        return Accepted(charge.payment.reference)
+                return Accepted(reference, next_poll_at=self._clock.now())
+        return Accepted(reference)
 
     async def status(self, charge: Charge) -> StatusResult:
-        result = await self._get(f"/v2/deposits/{charge.payment.reference}")
+        result = await self._http.get(f"/v2/deposits/{charge.payment.reference}")
         if not is_not_found(result):
             return read_deposit(result, charge)
         return NotFound(result.raw)
@@ -169,17 +171,22 @@ class PawaPay(HttpProvider):
 
     async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         resource = "refunds" if request.collected_here else "payouts"
-        result = await self._get(f"/v2/{resource}/{request.reference}")
+        result = await self._http.get(f"/v2/{resource}/{request.reference}")
         if not is_not_found(result) or request.provider_reference is not None or request.ask_only:
             return read_refund_status(result, request.reference)
         # A first request that is still on its way may be the reason why the second is refused.
         return as_repeated_refund(await self.refund(request), request)
 
-    async def probe(self) -> Answer:
-        return probe_result(await self._get("/v2/wallet-balances"))
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._get("/v2/wallet-balances"), balances_in)
+    def balances_in(self, body: Body) -> list[FloatBalance | None]:
+        """One for each country; a wallet that serves one provider only names it."""
+        return [
+            balance_of(
+                " ".join(filter(None, (text_or_none(row.get("country")), text_or_none(row.get("provider"))))),
+                hundredths(row.get("balance")),
+                row.get("currency"),
+            )
+            for row in rows_of(body.get("balances"))
+        ]
 
     def collection_wallet(self, operator: str) -> str:
         """The country, for payments and payouts alike."""
@@ -187,18 +194,18 @@ class PawaPay(HttpProvider):
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
-        findings = await pawapay_checks.check(setup, self._get, self._post, codes)
+        findings = await pawapay_checks.check(setup, self._http, codes)
         return [balances_read(await self.balances()), *findings]
 
     async def account_identity(self) -> str | Unknown | None:
         """The name of the company, which is the same under each of its tokens."""
-        result = await self._get("/v2/active-conf")
+        result = await self._http.get("/v2/active-conf")
         if not result.ok_object():
             return Unknown(result.raw)
         return text_or_none(result.ok_object().get("companyName"))
 
     async def availability(self) -> Mapping[str, OperatorState] | Unknown:
-        states = read_availability(await self._get("/v2/availability"))
+        states = read_availability(await self._http.get("/v2/availability"))
         if isinstance(states, Unknown):
             return states
         return {operator: states[word] for operator, (word, _) in _PROVIDERS.items() if word in states}
@@ -211,7 +218,7 @@ class PawaPay(HttpProvider):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         if body is None:
             return None
         if self._verify and not self._verify(callback, self._clock.now()):
@@ -221,15 +228,8 @@ class PawaPay(HttpProvider):
                 return CallbackReference(reference, reference)
         return CallbackReference(about_statement=True) if text_or_none(body.get("statementId")) else None
 
-    async def _get(self, path: str) -> ProviderResponse:
-        return await self._http.send("GET", path, headers=self._headers)
-
     async def _post(self, resource: str, body: dict[str, object]) -> ProviderResponse:
-        path, raw = f"/v2/{resource}", msgspec.json.encode(body)
-        headers = {**self._headers, "Content-Type": "application/json"}
-        if self._sign:
-            headers |= self._sign(url=self._http.base_url + path, body=raw, now=self._clock.now())
-        return await self._http.send("POST", path, body=raw, headers=headers)
+        return await self._http.post(f"/v2/{resource}", body)
 
 
 def _party(phone_number: str | None, provider: str) -> dict[str, object]:
@@ -241,12 +241,10 @@ def _message(description: str) -> str:
     return message if len(message) >= _MIN_MESSAGE else "Paiement"
 
 
-def _signer(settings: Mapping[str, str]) -> Callable[..., dict[str, str]] | None:
-    """`http_message_signatures.sign` with the account's key; None where our requests are not signed. Raises ValueError
-    for settings that cannot be used."""
-    encoding = _ENCODINGS.get(settings.get("signature_encoding") or "der")
-    if encoding is None:
-        raise ValueError("signature_encoding must be der or raw")
+def _signer(settings: Mapping[str, str], clock: Clock) -> Sign | None:
+    """Signs what is posted with the account's key; None where our requests are not signed. Raises ValueError for
+    settings that cannot be used."""
+    encoding = _ENCODINGS[choice(settings, "signature_encoding", _ENCODINGS)]
     if not (signing_key := settings.get("signing_key")):
         return None
     from guichet.providers.pawapay import http_message_signatures as signatures  # noqa: PLC0415 - `cryptography` is large
@@ -254,7 +252,13 @@ def _signer(settings: Mapping[str, str]) -> Callable[..., dict[str, str]] | None
     key = signatures.private_key(signing_key)
     if not (key_id := settings.get("signing_key_id")):
         raise ValueError("signing_key needs signing_key_id")
-    return partial(signatures.sign, key, key_id=key_id, encoding=encoding)
+
+    def sign(method: str, url: str, body: bytes) -> dict[str, str]:
+        if method != "POST":
+            return {}
+        return signatures.sign(key, key_id=key_id, url=url, body=body, now=clock.now(), encoding=encoding)
+
+    return sign
 
 
 def _verifier(settings: Mapping[str, str]) -> Callable[[Callback, Instant], bool] | None:

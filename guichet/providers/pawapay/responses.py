@@ -25,30 +25,25 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     payer_not_echoed,
+    status_words,
     text_or_none,
+    value_at,
 )
-from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import classify_http_error
+from guichet.providers.shared.results import by_code, classify_http_error
 
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "INSUFFICIENT_BALANCE": "insufficient_funds",
-    "PAYER_NOT_FOUND": "payer_not_found",
-    "RECIPIENT_NOT_FOUND": "payer_not_found",
-    "INVALID_PHONE_NUMBER": "payer_not_found",
-    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
-    "PAYER_LIMIT_REACHED": "limit_reached",
-    "WALLET_LIMIT_REACHED": "limit_reached",
-    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
-}
+_REASONS: Final = by_code(
+    {
+        "insufficient_funds": "INSUFFICIENT_BALANCE",
+        "payer_not_found": "PAYER_NOT_FOUND RECIPIENT_NOT_FOUND INVALID_PHONE_NUMBER",
+        "rejected_by_payer": "PAYMENT_NOT_APPROVED",
+        "limit_reached": "PAYER_LIMIT_REACHED WALLET_LIMIT_REACHED AMOUNT_OUT_OF_BOUNDS",
+    }
+)
 #: Rejections after which another route may be tried: the operator or our account is closed, nothing was taken.
 _NOT_PROCESSED: Final[dict[str, RefusalReason]] = {
     "PROVIDER_TEMPORARILY_UNAVAILABLE": "operator_unavailable",
@@ -61,14 +56,9 @@ _NOT_PROCESSED: Final[dict[str, RefusalReason]] = {
 #: Rejections that say nothing about the money.
 _INCONCLUSIVE: Final = frozenset({"", "UNKNOWN_ERROR", "REFUND_IN_PROGRESS"})
 _ACCEPTED: Final = frozenset({"ACCEPTED", "DUPLICATE_IGNORED", "ENQUEUED"})
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "ACCEPTED": PENDING,
-    "ENQUEUED": PENDING,
-    "PROCESSING": PENDING,
-    "IN_RECONCILIATION": PENDING,
-    "COMPLETED": SUCCEEDED,
-    "FAILED": FAILED,
-}
+_STATUSES: Final = status_words(
+    pending="ACCEPTED ENQUEUED PROCESSING IN_RECONCILIATION", succeeded="COMPLETED", failed="FAILED"
+)
 #: Of deposits: they are taken, they take long, or they are refused.
 _AVAILABILITY: Final[dict[str, OperatorState]] = {"OPERATIONAL": UP, "DELAYED": DEGRADED, "CLOSED": DOWN}
 
@@ -111,9 +101,7 @@ def read_deposit(result: ProviderResponse, charge: Charge) -> StatusResult:
     status = read_status(result, charge.payment.reference)
     if not isinstance(status, Succeeded):
         return status
-    payer = result.ok_object()["data"].get("payer")
-    details = payer.get("accountDetails") if isinstance(payer, dict) else None
-    payer_number = details.get("phoneNumber") if isinstance(details, dict) else None
+    payer_number = value_at(result.ok_object(), "data", "payer", "accountDetails", "phoneNumber")
     return replace(status, payer_number=payer_not_echoed(payer_number, charge))
 
 
@@ -149,11 +137,8 @@ def _about_our_money(body: dict[str, Any]) -> FloatEmpty | AlreadyRefunded | Non
 
 def failure_code(body: dict[str, Any]) -> str:
     """The reference and the guide of pawaPay name the reason of a refusal differently."""
-    for name, code in (("failureReason", "failureCode"), ("rejectionReason", "rejectionCode")):
-        reason = body.get(name)
-        if isinstance(reason, dict) and reason.get(code):
-            return str(reason[code])
-    return ""
+    code = value_at(body, "failureReason", "failureCode") or value_at(body, "rejectionReason", "rejectionCode")
+    return str(code or "")
 
 
 def read_availability(result: ProviderResponse) -> dict[str, OperatorState] | Unknown:
@@ -173,15 +158,3 @@ def read_availability(result: ProviderResponse) -> dict[str, OperatorState] | Un
 def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
     """The objects in these lists; whatever else is there is left out."""
     return [item for items in lists if isinstance(items, list) for item in items if isinstance(item, dict)]
-
-
-def balances_in(body: Body) -> list[FloatBalance | None]:
-    """One for each country; a wallet that serves one provider only names it."""
-    return [
-        balance_of(
-            " ".join(filter(None, (text_or_none(row.get("country")), text_or_none(row.get("provider"))))),
-            hundredths(row.get("balance")),
-            row.get("currency"),
-        )
-        for row in rows_of(body.get("balances"))
-    ]

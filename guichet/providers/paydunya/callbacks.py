@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from guichet.providers.base import Callback, CallbackReference
 from guichet.providers.paydunya.responses import as_token
-from guichet.providers.shared.fields import clean_text, decode_json, text_or_none
+from guichet.providers.shared.fields import clean_text, decode_json, text_or_none, value_at
 from guichet.providers.shared.signatures import constant_time_equal
 
 #: Fields of a form that are read; a real one has about forty.
@@ -26,22 +26,15 @@ def read_callback(callback: Callback, master_key: str) -> CallbackReference | No
     fields = _fields(callback.body)
     if fields is None:
         return None
-    reference = _text(fields, "custom_data", "reference") or _text(fields, "disburse_id")
-    token = as_token(_text(fields, "invoice", "token") or _text(fields, "token"))
+    reference = text_or_none(value_at(fields, "custom_data", "reference")) or text_or_none(fields.get("disburse_id"))
+    token = as_token(text_or_none(value_at(fields, "invoice", "token")) or text_or_none(fields.get("token")))
     return CallbackReference(reference, token if _knows(fields, master_key) else None)
 
 
 def _knows(fields: Mapping[str, Any], master_key: str) -> bool:
     """Whether the sender saw a message of PayDunya once. The token of anybody else is not even asked about."""
     expected = hashlib.sha512(master_key.encode()).hexdigest()
-    return constant_time_equal(expected, _text(fields, "hash") or "")
-
-
-def _text(fields: Mapping[str, Any], *path: str) -> str | None:
-    value: Any = fields
-    for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return text_or_none(value)
+    return constant_time_equal(expected, text_or_none(fields.get("hash")) or "")
 
 
 def _fields(body: bytes) -> dict[str, Any] | None:

@@ -58,6 +58,11 @@ def _usual(path: str, prefix: str, *, code: str | None = None, **more: str) -> F
     )
 
 
+def _own_token(path: str, prefix: str, number: str) -> Fields:
+    """The names of the networks that put their prefix before the token too. `number`: the end of that field's name."""
+    return Fields(path, f"{prefix}_fullName", f"{prefix}_email", f"{prefix}_{number}", f"{prefix}_payment_token")
+
+
 NETWORKS: Final[Mapping[str, Network]] = {
     "mtn": Network("BJ", _usual("mtn-benin", "mtn_benin", mtn_benin_wallet_provider="MTNBENIN"), payout="mtn-benin"),
     "moov": Network("BJ", _usual("moov-benin", "moov_benin"), payout="moov-benin"),
@@ -72,15 +77,7 @@ NETWORKS: Final[Mapping[str, Network]] = {
         payout="celtiis-cash",
     ),
     "moov_bf": Network(
-        "BF",
-        Fields(
-            "moov-burkina",
-            "moov_burkina_faso_fullName",
-            "moov_burkina_faso_email",
-            "moov_burkina_faso_phone_number",
-            "moov_burkina_faso_payment_token",
-        ),
-        payout="moov-burkina-faso",
+        "BF", _own_token("moov-burkina", "moov_burkina_faso", "phone_number"), payout="moov-burkina-faso"
     ),
     "orange_bf": Network(
         "BF",
@@ -92,12 +89,7 @@ NETWORKS: Final[Mapping[str, Network]] = {
     "moov_ci": Network("CI", _usual("moov-ci", "moov_ci"), payout="moov-ci", answers_when_final=True),
     # Its softpay needs a code, for which the contract has no field with this operator.
     "orange_ci": Network("CI", channel="orange-money-ci", payout="orange-money-ci"),
-    "wave_ci": Network(
-        "CI",
-        Fields("wave-ci", "wave_ci_fullName", "wave_ci_email", "wave_ci_phone", "wave_ci_payment_token"),
-        payout="wave-ci",
-        redirects=True,
-    ),
+    "wave_ci": Network("CI", _own_token("wave-ci", "wave_ci", "phone"), payout="wave-ci", redirects=True),
     "orange_ml": Network(
         "ML",
         _usual("orange-money-mali", "orange_money_mali", orange_money_mali_customer_address="Bamako"),
@@ -122,16 +114,7 @@ NETWORKS: Final[Mapping[str, Network]] = {
         payout="free-money-senegal",
     ),
     "wave_sn": Network(
-        "SN",
-        Fields(
-            "wave-senegal",
-            "wave_senegal_fullName",
-            "wave_senegal_email",
-            "wave_senegal_phone",
-            "wave_senegal_payment_token",
-        ),
-        payout="wave-senegal",
-        redirects=True,
+        "SN", _own_token("wave-senegal", "wave_senegal", "phone"), payout="wave-senegal", redirects=True
     ),
     "togocom_tg": Network(
         "TG", Fields("t-money-togo", "name_t_money", "email_t_money", "phone_t_money"), payout="t-money-togo"

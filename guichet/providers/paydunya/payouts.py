@@ -4,8 +4,7 @@ An announcement moves nothing and has a token. The token is stored before the pa
 what PayDunya then says about the token counts: a submission that was lost is never made under another one.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from guichet.clock import MINUTE, SECOND, Clock, Instant, later
 from guichet.domain.money import Hundredths
@@ -30,12 +29,9 @@ from guichet.providers.paydunya.responses import (
     read_payout_status,
 )
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.client import ProviderClient
 from guichet.providers.shared.fields import text_or_none, units
 from guichet.providers.shared.results import classify_http_error
-
-#: Sends one POST to a path, with a body and a time limit in seconds.
-Post = Callable[[str, Mapping[str, Any], float], Awaitable[ProviderResponse]]
 
 PAYOUTS: Final = "/v2/disburse"
 #: Seconds. The last two together are below the time that a provider may take for one poll.
@@ -53,8 +49,8 @@ _SUBMITTED: Final = "submitted_at"
 
 
 class Payouts:
-    def __init__(self, post: Post, clock: Clock) -> None:
-        self._post = post
+    def __init__(self, http: ProviderClient, clock: Clock) -> None:
+        self._http = http
         self._clock = clock
 
     async def announce(self, request: RefundRequest) -> RefundInitiationResult:
@@ -65,7 +61,7 @@ class Payouts:
             unpaid = ProviderAnswer.NOT_PAID_BY_PAYDUNYA(currency=request.currency)
             return NotProcessed("currency_not_accepted", unpaid)
         if request.amount < Hundredths(MIN_AMOUNT * 100):
-            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL(account="PayDunya", least=str(MIN_AMOUNT)))
         if foreign := foreign_number(operator, request.payee_number):
             return foreign
         body = {
@@ -74,7 +70,7 @@ class Payouts:
             "withdraw_mode": network.payout,
             "callback_url": request.charge.notify_url,
         }
-        result = await self._post(f"{PAYOUTS}/get-invoice", body, _ANNOUNCE_TIMEOUT)
+        result = await self._http.post(f"{PAYOUTS}/get-invoice", body, timeout=_ANNOUNCE_TIMEOUT)
         answer = result.ok_object()
         token = as_token(answer.get("disburse_token") or answer.get("token"))
         if code_of(answer) == "00" and token is not None:
@@ -87,7 +83,8 @@ class Payouts:
         token = request.provider_reference
         if token is None:
             return await self._announce_again(request)
-        result = await self._post(f"{PAYOUTS}/check-status", {"disburse_invoice": token}, _CHECK_TIMEOUT)
+        asked = {"disburse_invoice": token}
+        result = await self._http.post(f"{PAYOUTS}/check-status", asked, timeout=_CHECK_TIMEOUT)
         body = result.ok_object()
         if code_of(body) != "00":
             return Unknown(result.raw)
@@ -114,7 +111,7 @@ class Payouts:
         if request.ask_only or (submitted_at is not None and now - submitted_at < _SUBMIT_AGAIN):
             return Accepted()
         body = {"disburse_invoice": token, "disburse_id": request.reference}
-        result = await self._post(f"{PAYOUTS}/submit-invoice", body, _SUBMIT_TIMEOUT)
+        result = await self._http.post(f"{PAYOUTS}/submit-invoice", body, timeout=_SUBMIT_TIMEOUT)
         if isinstance(common := classify_http_error(result), NotProcessed):
             return Unknown(common.raw)
         sent = Accepted(token, provider_data={_SUBMITTED: str(now)})

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from guichet.clock import Clock
-from guichet.domain.messages import Answer
+from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import (
@@ -29,7 +29,6 @@ from guichet.providers.base import (
 )
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.paydunya.callbacks import read_callback
-from guichet.providers.paydunya.checks import check
 from guichet.providers.paydunya.networks import NETWORKS
 from guichet.providers.paydunya.payouts import PAYOUTS, Payouts
 from guichet.providers.paydunya.requests import MIN_AMOUNT, PayinRequests, as_address, foreign_number
@@ -48,8 +47,10 @@ from guichet.providers.paydunya.responses import (
     says_yes,
     verdict,
 )
-from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call, ok, wrong
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.choices import switch
 from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.shared.listings import read_balances
 from guichet.providers.shared.results import classify_http_error
@@ -75,36 +76,30 @@ def is_test(name: str) -> bool:
 def build(account: ProviderAccount, http_client: HttpClient, clock: Clock) -> "PayDunya":
     """The call that states balances stands in no page of theirs that could be read: a setting leaves it out. Raises
     ValueError for settings that contradict each other."""
-    balances = account.settings.get("balances") or "yes"
-    if balances not in ("yes", "no"):
-        raise ValueError("balances must be true or false")
-    return (PayDunyaWithBalances if balances == "yes" else PayDunya)(account, http_client, clock)
+    states_balances = switch(account.settings, "balances", default=True)
+    return (PayDunyaWithBalances if states_balances else PayDunya)(account, http_client, clock)
 
 
 class PayDunya(HttpProvider):
     key_setting = "token"
+    min_payin = Hundredths(MIN_AMOUNT * 100)
     initiation_timeout = _INVOICE_TIMEOUT + _SOFTPAY_TIMEOUT + _CONFIRM_TIMEOUT + 5
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
+    def configure(self, settings: Mapping[str, str]) -> None:
         self._is_test = is_test(settings["private_key"])
-        if self._is_test != (_TEST_PATH in urlsplit(account.base_url).path.split("/")):
+        if self._is_test != (_TEST_PATH in urlsplit(self._http.base_url).path.split("/")):
             raise ValueError("base_url ends with /sandbox-api for a private_key that begins with test_, else with /api")
         self._master_key = settings["master_key"]
-        self._headers = {
+        self._http.headers = {
             "PAYDUNYA-MASTER-KEY": self._master_key,
             "PAYDUNYA-PRIVATE-KEY": settings["private_key"],
             "PAYDUNYA-TOKEN": settings["token"],
         }
         self._requests = PayinRequests(settings)
-        self._payouts = Payouts(self._post, clock)
+        self._payouts = Payouts(self._http, self._clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in NETWORKS and NETWORKS[operator].payout is not None
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return operator in NETWORKS and currency == CURRENCY
@@ -114,7 +109,8 @@ class PayDunya(HttpProvider):
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         """The invoice, then its charge; where there is no charge, the invoice's own page."""
-        if unserved := _unserved(charge, self):
+        unserved = self.refuse_unserved(charge, "PayDunya")
+        if unserved := unserved or foreign_number(charge.payment.operator, charge.payment.phone_number):
             return unserved
         created = await self._create(self._requests.invoice(charge))
         body = created.ok_object()
@@ -131,7 +127,7 @@ class PayDunya(HttpProvider):
     async def _charge(self, charge: Charge, token: str) -> InitiationResult:
         """Charges the network on the invoice. Without an explicit refusal the invoice's state decides."""
         path, fields = self._requests.softpay(charge, token)
-        result = await self._post(f"/v1/softpay/{path}", fields, _SOFTPAY_TIMEOUT)
+        result = await self._http.post(f"/v1/softpay/{path}", fields, timeout=_SOFTPAY_TIMEOUT)
         refused = _refused_by_status(result, charge)
         if isinstance(refused, NotProcessed | Refused):
             return refused
@@ -178,38 +174,32 @@ class PayDunya(HttpProvider):
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         """Makes an invoice that nobody is shown: nobody can pay it."""
-        return check(setup, await self._create(self._requests.invoice_of(MIN_AMOUNT, "Verification")))
+        created = await self._create(self._requests.invoice_of(MIN_AMOUNT, "Verification"))
+        subject, is_made = AccountSubject.CREDENTIALS(), code_of(created.ok_object()) == "00"
+        by_payout = AccountFinding.TRIED_BY_PAYOUT(address=f"{setup.callback_addresses[1]}/…")
+        return [
+            ok(subject, AccountFinding.INVOICE_MADE()) if is_made else wrong(subject, verbatim(created.raw)),
+            no_call(AccountSubject.REGISTERED_CALLBACK(), by_payout),
+            no_call(AccountSubject.NETWORKS(), AccountFinding.SERVICE_OFF()),
+            no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_PAYDUNYA()),
+        ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return read_callback(callback, self._master_key)
 
     async def _create(self, invoice: Mapping[str, Any]) -> ProviderResponse:
-        return await self._post(f"{_INVOICES}/create", invoice, _INVOICE_TIMEOUT)
+        return await self._http.post(f"{_INVOICES}/create", invoice, timeout=_INVOICE_TIMEOUT)
 
     async def _confirm(self, token: str) -> ProviderResponse:
-        path = f"{_INVOICES}/confirm/{quote(token, safe='')}"
-        return await self._http.send("GET", path, headers=self._headers, timeout=_CONFIRM_TIMEOUT)
-
-    async def _post(self, path: str, body: Mapping[str, Any], timeout: float) -> ProviderResponse:
-        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=timeout)
+        return await self._http.get(f"{_INVOICES}/confirm/{quote(token, safe='')}", timeout=_CONFIRM_TIMEOUT)
 
 
 class PayDunyaWithBalances(PayDunya):
     async def balances(self) -> list[FloatBalance] | Unknown:
-        result = await self._http.send("GET", f"{PAYOUTS}/check-balance", headers=self._headers)
-        return read_balances(result, balances_in)
+        return read_balances(await self._http.get(f"{PAYOUTS}/check-balance"), balances_in)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         return [*await super().check_account(setup), balances_read(await self.balances())]
-
-
-def _unserved(charge: Charge, provider: PayDunya) -> NotProcessed | None:
-    """Why this payin is not sent to PayDunya; None when it is."""
-    if unserved := provider.refuse_unserved(charge, "PayDunya"):
-        return unserved
-    if charge.amount < Hundredths(MIN_AMOUNT * 100):
-        return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_PAYDUNYA())
-    return foreign_number(charge.payment.operator, charge.payment.phone_number)
 
 
 def _refused_by_status(result: ProviderResponse, charge: Charge) -> NotProcessed | Refused | Unknown | None:

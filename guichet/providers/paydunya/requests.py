@@ -10,7 +10,8 @@ from guichet.domain.phone_numbers import written_forms
 from guichet.providers.base import CARDS, Charge, NotProcessed
 from guichet.providers.paydunya.networks import NETWORKS, Network
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.fields import plain_text, return_url, text_or_none, units
+from guichet.providers.shared.choices import choice
+from guichet.providers.shared.fields import plain_text, return_url, text_or_none, units, value_at
 
 #: The least that it takes or pays out, in main units.
 MIN_AMOUNT: Final = 200
@@ -28,9 +29,7 @@ class PayinRequests:
         self._store, self._email = settings["store"], settings["email"]
         self._celtiis_field = settings.get("celtiis_phone_field")
         self._return_url = settings.get("return_url")
-        self._orange_page = settings.get("orange_sn_page") or _ORANGE_PAGES[0]
-        if self._orange_page not in _ORANGE_PAGES:
-            raise ValueError(f"orange_sn_page must be one of {', '.join(_ORANGE_PAGES)}")
+        self._orange_page = choice(settings, "orange_sn_page", _ORANGE_PAGES)
 
     def invoice(self, charge: Charge) -> dict[str, Any]:
         payment = charge.payment
@@ -75,9 +74,7 @@ class PayinRequests:
         """Where the customer confirms; None where that is on the telephone, or was done by giving a code."""
         if charge.otp or not NETWORKS[charge.payment.operator].redirects:
             return None
-        others = body.get("other_url")
-        other = others.get(self._orange_page) if isinstance(others, dict) else None
-        return as_address(other) or as_address(body.get("url"))
+        return as_address(value_at(body, "other_url", self._orange_page)) or as_address(body.get("url"))
 
 
 def as_address(value: object) -> str | None:

@@ -17,13 +17,12 @@ from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     hundredths,
     parse_status_word,
+    status_words,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.listings import Body, balance_of
 from guichet.providers.shared.results import classify_http_error, find_reason, mark_ambiguous
@@ -32,17 +31,8 @@ CURRENCY: Final = "XOF"
 #: The status of a path that does not exist: a wrong `base_url`, or a charge in the test mode.
 NO_SUCH_PATH: Final = 404
 #: Every other word means pending (docs/providers/README.md, "States").
-INVOICE_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "COMPLETED": SUCCEEDED,
-    "CANCELLED": FAILED,
-    "FAILED": FAILED,
-    "EXPIRED": FAILED,
-}
-PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "PENDING": PENDING,
-}
+INVOICE_STATUSES: Final = status_words(succeeded="COMPLETED", failed="CANCELLED FAILED EXPIRED")
+PAYOUT_STATUSES: Final = status_words(pending="PENDING", succeeded="SUCCESS", failed="FAILED")
 #: A payout that was announced and never submitted, or whose submission did not arrive.
 NOT_SUBMITTED: Final = "CREATED"
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{6,160}")
@@ -120,10 +110,8 @@ def says_no(body: Body) -> bool:
 
 def wording(body: Body) -> str:
     """Everything that the body says in prose, in capitals."""
-    nested = body.get("errors")
     texts = [body.get(name) for name in ("response_text", "message", "description", "fail_reason")]
-    if isinstance(nested, dict):
-        texts += [nested.get("message"), nested.get("description")]
+    texts += [value_at(body, "errors", name) for name in ("message", "description")]
     return " ".join(text for text in texts if isinstance(text, str)).replace("’", "'").upper()
 
 
@@ -148,7 +136,7 @@ def is_unpaid(confirmed: ProviderResponse) -> bool:
     """Whether the invoice is known not to be paid."""
     body = confirmed.ok_object()
     word = str(body.get("status")).upper()
-    return code_of(body) == "00" and (word == "PENDING" or INVOICE_STATUSES.get(word) is FAILED)
+    return code_of(body) == "00" and (word == "PENDING" or INVOICE_STATUSES.get(word) is ProviderStatus.FAILED)
 
 
 def not_taken(result: ProviderResponse) -> NotProcessed:
@@ -175,8 +163,7 @@ def read_invoice_status(
     body = result.ok_object()
     if code_of(body) != "00":
         return Unknown(result.raw)
-    custom = body.get("custom_data")
-    reference = custom.get("reference") if isinstance(custom, dict) else None
+    reference = value_at(body, "custom_data", "reference")
     if reference != charge.payment.reference and (reference or not proven):
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     if body.get("mode", mode) != mode:

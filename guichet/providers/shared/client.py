@@ -6,8 +6,9 @@ A call that fails returns a response that says so instead of raising.
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
 
@@ -19,10 +20,11 @@ from guichet.domain.messages import Answer
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.records import Record
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
-from guichet.providers.base import Charge, NotProcessed, Provider, RefundRequest, RefundStatusResult, Unknown
+from guichet.providers.base import Callback, Charge, NotProcessed, Provider, RefundRequest, RefundStatusResult, Unknown
 from guichet.providers.shared import fingerprints
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object
+from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object, header
+from guichet.providers.shared.signatures import verify_signature
 
 #: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
@@ -91,10 +93,36 @@ class ProviderResponse(Record, frozen=True):
         return self.lost.raw if self.lost else f"{self.status} {clean_text(self.body[:300].decode('utf-8', 'replace'))}"
 
 
+#: The headers that sign a request: of its method, its address and its body.
+Sign = Callable[[str, str, bytes], Mapping[str, str]]
+
+
 class ProviderClient:
+    """Calls to the API of one account."""
+
+    #: What goes with each call: the key, and a signature where the provider wants one.
+    headers: Mapping[str, str] = MappingProxyType({})
+    sign: Sign | None = None
+
     def __init__(self, http_client: HttpClient, base_url: str) -> None:
         self._http_client = http_client
         self.base_url = base_url.rstrip("/")
+
+    async def get(
+        self, path: str, query: Mapping[str, str] | None = None, *, timeout: float = TIMEOUT, max_bytes: int = MAX_BODY
+    ) -> ProviderResponse:
+        return await self.send("GET", path, query=query, timeout=timeout, max_bytes=max_bytes)
+
+    async def post(
+        self,
+        path: str,
+        json: Mapping[str, object],
+        headers: Mapping[str, str] | None = None,
+        *,
+        timeout: float = TIMEOUT,
+        max_bytes: int = MAX_BODY,
+    ) -> ProviderResponse:
+        return await self.send("POST", path, json=json, headers=headers, timeout=timeout, max_bytes=max_bytes)
 
     async def send(
         self,
@@ -111,13 +139,15 @@ class ProviderClient:
     ) -> ProviderResponse:
         """Send one request, with `json`, `form` or `body` as its body. `timeout` in seconds."""
         url = f"{self.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
-        sent_headers = {"Accept": "application/json", **(headers or {})}
+        sent_headers = {"Accept": "application/json", **self.headers, **(headers or {})}
         if json is not None:
             body = msgspec.json.encode(json)
             sent_headers.setdefault("Content-Type", "application/json")
         elif form is not None:
             body = urlencode(form).encode()
             sent_headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        if self.sign is not None:
+            sent_headers |= self.sign(method, url, body or b"")
         try:
             response = await self._http_client.request(
                 method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
@@ -229,16 +259,19 @@ def _lifetime(expires_in: object) -> int:
 
 
 class HttpProvider(Provider):
-    """A provider that is called over HTTP, through one account."""
+    """A provider that is called over HTTP, through one account: `configure` reads the settings and gives the client its
+    headers, `refuse_unserved` says what is not asked, `is_signed` reads callbacks' signatures."""
 
     remote = True
     #: The settings that say which account it is: its users, its shop, what its API's address serves. No secret is one.
     account_settings: ClassVar[tuple[str, ...]] = ()
     #: Only for an account that no setting names: the one that holds its key.
     key_setting: ClassVar[str | None] = None
+    #: The least that it takes, where that is more than the contract's minimum.
+    min_payin = Hundredths(0)
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Subclasses raise ValueError for settings that cannot work."""
+        """Raises ValueError for settings that cannot work."""
         self.fingerprint = fingerprints.fingerprint(
             account.provider, account.base_url, account.settings, self.account_settings, self.key_setting
         )
@@ -246,16 +279,34 @@ class HttpProvider(Provider):
         self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock
+        #: Settings that several providers have: the secret of callbacks, the page to which customers come back.
+        self._webhook_secret = account.settings.get("webhook_secret")
+        self._return_url = account.settings.get("return_url")
+        self.configure(account.settings)
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Reads the settings of the account. Raises ValueError for those that cannot work."""
+
+    def is_signed(self, callback: Callback, name: str, separator: bytes, scheme: str = "v1") -> bool:
+        """Whether the header `name` signs the callback. True without a secret in our settings: the provider is asked
+        before anything is booked in any case."""
+        secret, now = self._webhook_secret, self._clock.now()
+        return not secret or verify_signature(
+            header(callback, name), callback.body, secret=secret, separator=separator, now=now, scheme=scheme
+        )
 
     def refuse_unserved(self, charge: Charge, account: str) -> NotProcessed | None:
-        """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
+        """Why this account is not asked for the debit; None when it `takes` the operator in the currency, and so much.
 
         If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
         account's is the request's (D16).
         """
         operator = charge.payment.operator
         if self.takes(operator, charge.payment.currency):
-            return None
+            if charge.amount >= self.min_payin:
+                return None
+            least = str(self.min_payin // 100)
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL(account=account, least=least))
         if any(self.takes(operator, currency) for currency in CURRENCIES):
             facts = {"account": account, "operator": operator, "currency": charge.payment.currency}
             return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**facts))

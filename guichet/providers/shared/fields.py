@@ -56,9 +56,10 @@ class ProviderStatus(Enum):
     FAILED = auto()
 
 
-PENDING: Final = ProviderStatus.PENDING
-SUCCEEDED: Final = ProviderStatus.SUCCEEDED
-FAILED: Final = ProviderStatus.FAILED
+def status_words(*, pending: str = "", succeeded: str = "", failed: str) -> dict[str, ProviderStatus]:
+    """The meaning of each word; words are separated by spaces."""
+    words = {ProviderStatus.PENDING: pending, ProviderStatus.SUCCEEDED: succeeded, ProviderStatus.FAILED: failed}
+    return {word: meaning for meaning, listed in words.items() for word in listed.split()}
 
 
 def decode_json(body: bytes) -> Any:
@@ -86,6 +87,13 @@ def decode_json_object(body: bytes) -> dict[str, Any] | None:
     """The object in `body`; None when it is anything else."""
     value = decode_json(body)
     return value if isinstance(value, dict) else None
+
+
+def value_at(body: object, *names: str) -> Any:
+    """What stands under these names, one inside the other; None where one is missing or stands in no object."""
+    for name in names:
+        body = body.get(name) if isinstance(body, dict) else None
+    return body
 
 
 def units(amount: Hundredths) -> int:
@@ -163,11 +171,6 @@ def return_url(charge: Charge, configured: str | None, max_length: int = 2048) -
     public = urlsplit(charge.notify_url or "")
     pages = (charge.return_url, configured, f"{public.scheme}://{public.netloc}/" if public.netloc else None)
     return next((page for page in pages if page and len(page) <= max_length), None)
-
-
-def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
-    """The JSON object in the body of a callback; None when there is none."""
-    return decode_json_object(callback.body)
 
 
 def callback_reference(reference: object, provider_reference: object) -> CallbackReference | None:

@@ -40,6 +40,11 @@ from guichet.providers.shared.client import ProviderResponse
 T = TypeVar("T")
 
 
+def by_code(codes: Mapping[RefusalReason, str]) -> dict[str, RefusalReason]:
+    """The reason of each code; the codes of a reason are separated by spaces."""
+    return {code: reason for reason, listed in codes.items() for code in listed.split()}
+
+
 def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalReason:
     """The reason of the first key that `text` contains, for providers that word their refusals freely."""
     upper = str(text).upper()

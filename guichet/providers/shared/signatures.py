@@ -7,25 +7,11 @@ import re
 from typing import Final
 
 from guichet.clock import SECOND, Instant
-from guichet.providers.base import Callback
-from guichet.providers.shared.fields import header
 
 #: Seconds that the signature's time may differ from ours.
 TOLERANCE: Final = 300
 #: As many digits as any real time has, and far fewer than Python refuses to read.
 _UNIX_SECONDS: Final = re.compile(r"[0-9]{1,15}")
-
-
-def is_signed(
-    callback: Callback, name: str, *, secret: str | None, separator: bytes, now: Instant, scheme: str = "v1"
-) -> bool:
-    """Whether the header `name` signs the callback. True without a secret in our settings: the provider is asked before
-    anything is booked in any case."""
-    if not secret:
-        return True
-    return verify_signature(
-        header(callback, name), callback.body, secret=secret, separator=separator, now=now, scheme=scheme
-    )
 
 
 def verify_signature(

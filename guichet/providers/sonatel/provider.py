@@ -8,11 +8,10 @@ import base64
 import binascii
 from collections.abc import Mapping
 from typing import Any, Final, Literal
+from uuid import uuid4
 
-from guichet.clock import Clock
-from guichet.domain.messages import Answer
+from guichet.domain.messages import Answer, verbatim
 from guichet.domain.money import Currency
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -25,13 +24,19 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.shared import signatures
-from guichet.providers.shared.account_checks import AccountSetup, Finding
+from guichet.providers.shared.account_checks import (
+    AccountSetup,
+    Finding,
+    answered,
+    callback_address_is_ours,
+    no_call,
+    wrong,
+)
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import callback_reference, parse_callback_json, units
+from guichet.providers.shared.client import AccessTokens, HttpProvider, ProviderResponse
+from guichet.providers.shared.fields import callback_reference, decode_json_object, units, value_at
 from guichet.providers.shared.results import most_conclusive, probe_result
-from guichet.providers.sonatel import checks as sonatel_checks
 from guichet.providers.sonatel.responses import (
     SENEGAL,
     read_cashin,
@@ -43,15 +48,15 @@ from guichet.providers.sonatel.responses import (
 
 OPERATOR: Final = "orange_sn"
 _CURRENCY: Final = "XOF"
+#: Where the callback address of a merchant code is registered and read.
+_CALLBACK_PATH: Final = "/api/notification/v1/merchantcallback"
 TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
 
 
 class Sonatel(HttpProvider):
     account_settings = ("client_id", "merchant_code", "retailer_msisdn")
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
+    def configure(self, settings: Mapping[str, str]) -> None:
         form = {
             "client_id": settings["client_id"],
             "client_secret": settings["client_secret"],
@@ -60,15 +65,11 @@ class Sonatel(HttpProvider):
         self._merchant_code = settings["merchant_code"]
         self._retailer = settings.get("retailer_msisdn")
         self._retailer_pin = settings.get("retailer_pin")
-        self._webhook_secret = settings.get("webhook_secret")
-        self._tokens = AccessTokens(self._http, clock, "/oauth/v1/token", form=form)
+        self._tokens = AccessTokens(self._http, self._clock, "/oauth/v1/token", form=form)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
         return operator == OPERATOR and bool(self._retailer and self._retailer_pin)
-
-    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
-        return True
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return operator == OPERATOR and currency == _CURRENCY
@@ -115,23 +116,31 @@ class Sonatel(HttpProvider):
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        return await sonatel_checks.check(setup, self._get, await self.registered_callback())
+        registered = await self.registered_callback()
+        keys = await self._get("/api/account/v1/publicKeys")
+        # Payments are settled from this list, and not every contract includes it.
+        listed = await self._get("/api/eWallet/v1/transactions", {"reference": str(uuid4())})
+        return [
+            answered(AccountSubject.CREDENTIALS(), keys, AccountFinding.CLIENT_ACCEPTED()),
+            answered(AccountSubject.TRANSACTIONS(), listed, AccountFinding.TRANSACTIONS_LISTED()),
+            _registered(setup, registered),
+            no_call(AccountSubject.RETAILER(), AccountFinding.ONLY_BY_CASH_IN()),
+            no_call(AccountSubject.MERCHANT_CODE(), AccountFinding.ONLY_BY_PAYMENT()),
+        ]
 
     async def registered_callback(self) -> ProviderResponse:
         """The callback address that Sonatel has for the merchant code; 404 when it has none."""
-        return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
+        return await self._get(_CALLBACK_PATH, {"code": self._merchant_code})
 
     async def register_callback(self, address: str) -> ProviderResponse:
         """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
         body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
-        return await self._tokens.send("POST", sonatel_checks.CALLBACK_PATH, json=body)
+        return await self._tokens.send("POST", _CALLBACK_PATH, json=body)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
-        body = parse_callback_json(callback)
-        if body is None or not signatures.is_signed(
-            callback, "x-sonatel-signature", secret=self._webhook_secret, separator=b",", now=self._clock.now()
-        ):
+        body = decode_json_object(callback.body)
+        if body is None or not self.is_signed(callback, "x-sonatel-signature", b","):
             return None
         nested = body.get("transaction")
         transaction = nested if isinstance(nested, dict) else body
@@ -167,6 +176,21 @@ class Sonatel(HttpProvider):
 
     async def _post(self, call: str, body: Mapping[str, object]) -> ProviderResponse:
         return await self._tokens.send("POST", f"/api/eWallet/v1/{call}", json=body)
+
+
+def _registered(setup: AccountSetup, result: ProviderResponse) -> Finding:
+    subject = AccountSubject.REGISTERED_CALLBACK()
+    if result.status == 404:
+        return wrong(subject, AccountFinding.NOT_REGISTERED())
+    if not result.ok:
+        return wrong(subject, verbatim(result.raw))
+    return callback_address_is_ours(subject, callback_url(result), setup)
+
+
+def callback_url(response: ProviderResponse) -> object:
+    """The address in an object, or in a list of one."""
+    value = response.value()
+    return value_at(value[0] if isinstance(value, list) and value else value, "callbackUrl")
 
 
 def _customer(phone_number: str | None) -> dict[str, object]:

@@ -21,29 +21,21 @@ from guichet.providers.base import (
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     full_number,
     hundredths,
     parse_status_word,
+    status_words,
     text_or_none,
+    value_at,
 )
 from guichet.providers.shared.results import classify_http_error
 
 #: The dialling code of Sénégal. Sonatel writes national numbers of nine digits.
 SENEGAL: Final = "221"
-_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "ACCEPTED": PENDING,
-    "INITIATED": PENDING,
-    "PENDING": PENDING,
-    "PRE_INITIATED": PENDING,
-    "SUCCESS": SUCCEEDED,
-    "FAILED": FAILED,
-    "REJECTED": FAILED,
-    "CANCELLED": FAILED,
-}
+_STATUSES: Final = status_words(
+    pending="ACCEPTED INITIATED PENDING PRE_INITIATED", succeeded="SUCCESS", failed="FAILED REJECTED CANCELLED"
+)
 _REASONS: Final[dict[str, RefusalReason]] = {
     "2000": "payer_not_found",
     "2001": "payer_not_found",
@@ -69,12 +61,12 @@ def read_initiation(result: ProviderResponse, reference: str, now: Instant) -> I
     if body.get("reference", reference) != reference:
         return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     status = parse_status_word(_STATUSES, body.get("status"))
-    if status is FAILED:
+    if status is ProviderStatus.FAILED:
         return Refused(_read_reason(body), result.raw)
     if status is None or not provider_reference:
         return Unknown(result.raw)
     # A success states no amount: the list is asked at once.
-    return Accepted(provider_reference, next_poll_at=now if status is SUCCEEDED else None)
+    return Accepted(provider_reference, next_poll_at=now if status is ProviderStatus.SUCCEEDED else None)
 
 
 def _read_reason(body: Mapping[str, Any]) -> RefusalReason:
@@ -111,7 +103,7 @@ def read_cashin(result: ProviderResponse, reference: str, now: Instant) -> Refun
 
 
 def read_cashin_row(row: Mapping[str, Any]) -> RefundStatusResult:
-    failed = parse_status_word(_STATUSES, row.get("status")) is FAILED
+    failed = parse_status_word(_STATUSES, row.get("status")) is ProviderStatus.FAILED
     return FloatEmpty(verbatim(f"code {_FLOAT_EMPTY}")) if failed and _code(row) == _FLOAT_EMPTY else read_row(row)
 
 
@@ -123,13 +115,11 @@ def read_row(row: Mapping[str, Any]) -> StatusResult:
     status, provider_reference = row.get("status"), text_or_none(row.get("transactionId"))
     match parse_status_word(_STATUSES, status):
         case ProviderStatus.SUCCEEDED:
-            amount, customer = row.get("amount"), row.get("customer")
-            money = amount if isinstance(amount, dict) else {}
             return Succeeded(
-                amount=hundredths(money.get("value")),
-                currency=text_or_none(money.get("unit")),
+                amount=hundredths(value_at(row, "amount", "value")),
+                currency=text_or_none(value_at(row, "amount", "unit")),
                 provider_reference=provider_reference,
-                payer_number=full_number(customer.get("id"), SENEGAL) if isinstance(customer, dict) else None,
+                payer_number=full_number(value_at(row, "customer", "id"), SENEGAL),
             )
         case ProviderStatus.FAILED:
             return Refused(_read_reason(row), verbatim(f"status {status}"))

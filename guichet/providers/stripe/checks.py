@@ -1,21 +1,22 @@
 """What Stripe tells about a key (docs/providers/stripe.md, "Other calls")."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from guichet.domain.messages import Message, verbatim
 from guichet.providers.shared.account_checks import AccountSetup, Finding, no_call, ok, unchecked, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 
-Get = Callable[[str], Awaitable[ProviderResponse]]
 #: Without these events a payment is settled later, by polling.
 _EVENTS: Final = ("checkout.session.completed", "checkout.session.expired")
 
 
-async def check(setup: AccountSetup, get: Get) -> list[Finding]:
-    limits = no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_STRIPE())
-    return [_account(await get("/v1/account")), _endpoints(setup, await get("/v1/webhook_endpoints?limit=100")), limits]
+async def check(setup: AccountSetup, http: ProviderClient) -> list[Finding]:
+    return [
+        _account(await http.get("/v1/account")),
+        _endpoints(setup, await http.get("/v1/webhook_endpoints", {"limit": "100"})),
+        no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_STRIPE()),
+    ]
 
 
 def _account(result: ProviderResponse) -> Finding:

@@ -5,13 +5,12 @@ at least a day. A declined card leaves the session open, because the customer ma
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from guichet.clock import DAY, HOUR, Clock, Instant
-from guichet.domain.messages import Answer
+from guichet.clock import DAY, HOUR, Instant
 from guichet.domain.money import DECIMALS, Currency
 from guichet.domain.reconciliation import Line
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -28,22 +27,21 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import DisputeFacts, FloatBalance
-from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import callback_reference, parse_callback_json, return_url, text_or_none
-from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, as_status, probe_result
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.fields import callback_reference, decode_json_object, return_url, text_or_none, value_at
+from guichet.providers.shared.listings import Body, StatesBalances
+from guichet.providers.shared.results import as_refund_status, as_status
 from guichet.providers.stripe import checks as stripe_checks
-from guichet.providers.stripe.disputes import list_disputes
-from guichet.providers.stripe.history import read_history
+from guichet.providers.stripe.history import list_disputes, read_history
 from guichet.providers.stripe.responses import (
     balances_in,
     read_refund,
     read_refund_refusal,
     read_refusal,
     read_session,
+    reference_in,
     smallest_unit,
 )
 
@@ -64,18 +62,17 @@ def is_test_key(secret_key: str) -> bool:
     return secret_key.startswith(("sk_test_", "rk_test_"))
 
 
-class Stripe(HttpProvider):
+class Stripe(StatesBalances):
+    balance_path = "/v1/balance"
     page_lasts = DAY
     key_setting = "secret_key"
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        super().__init__(account, http_client, clock)
-        settings = account.settings
-        self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
-        self._headers["Stripe-Version"] = settings.get("api_version") or _API_VERSION
+    def configure(self, settings: Mapping[str, str]) -> None:
+        self._http.headers = {
+            "Authorization": f"Bearer {settings['secret_key']}",
+            "Stripe-Version": settings.get("api_version") or _API_VERSION,
+        }
         self._is_live = not is_test_key(settings["secret_key"])
-        self._webhook_secret = settings.get("webhook_secret")
-        self._return_url = settings.get("return_url")
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """Only the account that charged a card can refund it."""
@@ -119,12 +116,12 @@ class Stripe(HttpProvider):
 
     async def status(self, charge: Charge) -> StatusResult:
         if charge.payment.provider_reference is not None:
-            return self._read_session(await self._get(f"{_SESSIONS}/{charge.payment.provider_reference}"))
+            return self._read_session(await self._http.get(f"{_SESSIONS}/{charge.payment.provider_reference}"))
         if charge.ask_only or self._key_expired(charge.payment.created_at):
             return Unknown(ProviderAnswer.RESPONSE_LOST())
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
-            return self._read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
+            return self._read_session(await self._http.get(f"{_SESSIONS}/{repeated.provider_reference}"))
         return as_status(repeated)
 
     def _read_session(self, result: ProviderResponse) -> StatusResult:
@@ -136,7 +133,7 @@ class Stripe(HttpProvider):
 
     async def refund(self, request: RefundRequest) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
-        session = await self._get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
+        session = await self._http.get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
         intent = _intent(session)
         if intent is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
@@ -151,7 +148,7 @@ class Stripe(HttpProvider):
 
     async def refund_status(self, request: RefundRequest) -> RefundStatusResult:
         if request.provider_reference is not None:
-            return read_refund(await self._get(f"/v1/refunds/{request.provider_reference}"))
+            return read_refund(await self._http.get(f"/v1/refunds/{request.provider_reference}"))
         if request.ask_only or self._key_expired(request.sent_at or Instant(0)):
             return await self._search_refund(request)
         # Under the same key Stripe gives the answer to the first request again, or has it made now.
@@ -159,84 +156,59 @@ class Stripe(HttpProvider):
 
     async def _search_refund(self, request: RefundRequest) -> RefundStatusResult:
         """Looks for the refund among those of the payment, when the response with its id was lost."""
-        session = await self._get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
+        session = await self._http.get(f"{_SESSIONS}/{request.charge.payment.provider_reference}")
         intent = _intent(session)
         if intent is None:
             return Unknown(ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
-        listed = await self._list("/v1/refunds", {"payment_intent": intent, "limit": "100"})
+        listed = await self._http.get("/v1/refunds", {"payment_intent": intent, "limit": "100"})
         rows = listed.ok_object().get("data")
         if not isinstance(rows, list):
             return Unknown(listed.raw)
-        refund_id = next((text_or_none(row.get("id")) for row in rows if _is_about(row, request.reference)), None)
+        ours = next((row for row in rows if reference_in(row) == request.reference), None)
+        refund_id = text_or_none(value_at(ours, "id"))
         if refund_id is None:
             return NotFound(listed.raw)
-        return read_refund(await self._get(f"/v1/refunds/{refund_id}"))
-
-    async def probe(self) -> Answer:
-        return probe_result(await self._get("/v1/balance"))
+        return read_refund(await self._http.get(f"/v1/refunds/{refund_id}"))
 
     async def account_identity(self) -> str | Unknown | None:
         """`acct_…`. A restricted key may not be allowed to read it, and 403 says so."""
-        result = await self._get("/v1/account")
+        result = await self._http.get("/v1/account")
         if result.status == _FORBIDDEN:
             return None
         return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
 
     async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
-        listed = await list_disputes(self._list, since)
+        listed = await list_disputes(self._http.get, since)
         return listed if isinstance(listed, Unknown) else [facts for facts in listed if facts.is_live == self._is_live]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
-        return await read_history(self._list_history, since, until)
+        return await read_history(partial(self._http.get, max_bytes=_MAX_HISTORY), since, until)
 
-    async def _list_history(self, path: str, query: Mapping[str, str]) -> ProviderResponse:
-        return await self._http.send("GET", path, query=dict(query), headers=self._headers, max_bytes=_MAX_HISTORY)
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._get("/v1/balance"), balances_in)
+    def balances_in(self, body: Body) -> list[FloatBalance | None]:
+        return balances_in(body)
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        findings = await stripe_checks.check(setup, self._get)
+        findings = await stripe_checks.check(setup, self._http)
         return [balances_read(await self.balances()), *findings]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
-        event = parse_callback_json(callback)
-        data = event.get("data") if event else None
-        subject = data.get("object") if isinstance(data, dict) else None
-        signed = signatures.is_signed(
-            callback, "stripe-signature", secret=self._webhook_secret, separator=b".", now=self._clock.now()
-        )
-        if not isinstance(subject, dict) or not signed:
+        subject = value_at(decode_json_object(callback.body), "data", "object")
+        if not isinstance(subject, dict) or not self.is_signed(callback, "stripe-signature", b"."):
             return None
         if subject.get("object") == "dispute":
             return CallbackReference(about_dispute=True)
-        metadata = subject.get("metadata")
-        reference = text_or_none(subject.get("client_reference_id"))
-        if reference is None and isinstance(metadata, dict):
-            reference = metadata.get("reference")
+        reference = text_or_none(subject.get("client_reference_id")) or reference_in(subject)
         return callback_reference(reference, subject.get("id"))
 
     def _key_expired(self, sent_at: Instant) -> bool:
         return self._clock.now() - sent_at >= _KEY_LIFETIME
 
-    async def _get(self, path: str) -> ProviderResponse:
-        return await self._http.send("GET", path, headers=self._headers)
-
-    async def _list(self, path: str, query: Mapping[str, str]) -> ProviderResponse:
-        return await self._http.send("GET", path, query=dict(query), headers=self._headers)
-
     async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> ProviderResponse:
-        headers = {**self._headers, "Idempotency-Key": idempotency_key}
-        return await self._http.send("POST", path, form=form, headers=headers)
+        return await self._http.send("POST", path, form=form, headers={"Idempotency-Key": idempotency_key})
 
 
 def _intent(session: ProviderResponse) -> str | None:
     """The payment intent inside a session, which a refund names."""
     return text_or_none((session.object() or {}).get("payment_intent"))
-
-
-def _is_about(row: object, reference: str) -> bool:
-    metadata = row.get("metadata") if isinstance(row, dict) else None
-    return isinstance(metadata, dict) and metadata.get("reference") == reference

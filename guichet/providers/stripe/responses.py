@@ -6,37 +6,32 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from guichet.domain.failures import RefusalReason
+from guichet.clock import SECOND, Instant
 from guichet.domain.messages import verbatim
 from guichet.domain.money import DECIMALS, Currency, Hundredths
 from guichet.providers.base import Accepted, AlreadyRefunded, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.shared.fields import FAILED, PENDING, SUCCEEDED, ProviderStatus, text_or_none, units
+from guichet.providers.shared.fields import ProviderStatus, status_words, text_or_none, units, value_at
 from guichet.providers.shared.listings import Body, balance_of, rows_of
-from guichet.providers.shared.results import classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import by_code, classify_http_error, mark_ambiguous
 
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "card_declined": "declined",
-    "expired_card": "declined",
-    "insufficient_funds": "insufficient_funds",
-    "balance_insufficient": "insufficient_funds",
-    "amount_too_small": "limit_reached",
-    "amount_too_large": "limit_reached",
-}
+_REASONS: Final = by_code(
+    {
+        "declined": "card_declined expired_card",
+        "insufficient_funds": "insufficient_funds balance_insufficient",
+        "limit_reached": "amount_too_small amount_too_large",
+    }
+)
 #: Why a refund was refused, or failed: the money leaves our balance, and the customer's card may refuse it too.
 _AMBIGUOUS: Final = frozenset({"insufficient_funds", "balance_insufficient"})
 #: The `pending_reason` of a refund that Stripe makes once our balance covers it.
 _WAITS_FOR_FLOAT: Final = "insufficient_funds"
 #: The `status` of a session that is not paid.
-_SESSION_STATUSES: Final[dict[str, ProviderStatus]] = {"open": PENDING, "complete": PENDING, "expired": FAILED}
-_REFUND_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "pending": PENDING,
-    "requires_action": PENDING,
-    "succeeded": SUCCEEDED,
-    "failed": FAILED,
-    "canceled": FAILED,
-}
+_SESSION_STATUSES: Final = status_words(pending="open complete", failed="expired")
+_REFUND_STATUSES: Final = status_words(
+    pending="pending requires_action", succeeded="succeeded", failed="failed canceled"
+)
 
 
 def smallest_unit(amount: Hundredths, currency: Currency) -> int:
@@ -53,6 +48,15 @@ def hundredths(smallest: object, currency: str | None) -> Hundredths | None:
 
 def currency_of(body: Mapping[str, Any]) -> str | None:
     return (text_or_none(body.get("currency")) or "").upper() or None
+
+
+def instant(seconds: object) -> Instant | None:
+    return Instant(seconds * SECOND) if isinstance(seconds, int) and not isinstance(seconds, bool) else None
+
+
+def reference_in(body: object) -> str | None:
+    """Ours, in the metadata that we gave a session's payment or a refund."""
+    return text_or_none(value_at(body, "metadata", "reference"))
 
 
 def read_session(result: ProviderResponse) -> StatusResult:
@@ -84,8 +88,7 @@ def read_refund(result: ProviderResponse) -> Accepted | Succeeded | Refused | Un
 
 def read_refund_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
     """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
-    error = (result.object() or {}).get("error")
-    code = _code_of(error) if isinstance(error, dict) else ""
+    code = _code_of((result.object() or {}).get("error"))
     if code == "charge_already_refunded":
         return AlreadyRefunded(verbatim(code))
     return mark_ambiguous(read_refusal(result), code, _AMBIGUOUS)
@@ -104,8 +107,8 @@ def read_refusal(result: ProviderResponse) -> NotProcessed | Refused | Unknown:
     return Refused(_REASONS.get(code, "declined" if result.status == 402 else "refused"), result.raw)
 
 
-def _code_of(error: Mapping[str, Any]) -> str:
-    return str(error.get("decline_code") or error.get("code") or "")
+def _code_of(error: object) -> str:
+    return str(value_at(error, "decline_code") or value_at(error, "code") or "")
 
 
 def balances_in(body: Body) -> list[FloatBalance | None]:

@@ -7,20 +7,19 @@ from guichet.providers.base import Unknown
 from guichet.providers.capabilities import MerchantNames
 from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
 from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
-from guichet.providers.shared.client import ProviderResponse
-from guichet.providers.wave.client import WaveClient
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 
 #: Parts of Wave's secrets by which each shows what it is.
 _KINDS: Final = {"webhook_secret": "_WHS_", "signing_secret": "_AKS_"}
 
 
-async def check(setup: AccountSetup, client: WaveClient, merchants: MerchantNames | None) -> list[Finding]:
+async def check(setup: AccountSetup, http: ProviderClient, merchants: MerchantNames | None) -> list[Finding]:
     """`merchants`: None for an account that is no aggregator's."""
     findings = [
         *_secrets_in_their_places(setup),
-        answered(AccountSubject.KEY_AND_SIGNATURE(), await client.get("/v1/balance"), AccountFinding.SIGNED_GET()),
+        answered(AccountSubject.KEY_AND_SIGNATURE(), await http.get("/v1/balance"), AccountFinding.SIGNED_GET()),
         # A session without any field cannot be created; the key, its scope and the signature are looked at before.
-        _session_refused_for_its_body(await client.post("/v1/checkout/sessions", {})),
+        _session_refused_for_its_body(await http.post("/v1/checkout/sessions", {})),
     ]
     if merchants is not None:
         listed = await merchants.ids_by_name()

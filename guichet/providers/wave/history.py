@@ -16,6 +16,7 @@ from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import hundredths, text_or_none
 from guichet.providers.shared.listings import days
+from guichet.providers.wave.responses import page_in
 
 #: One call to the list of transactions with this query.
 Ask = Callable[[dict[str, str]], Awaitable[ProviderResponse]]
@@ -52,7 +53,7 @@ async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | Non
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         result = await ask({"date": day, "first": str(_PER_PAGE), **({"after": cursor} if cursor else {})})
-        page = _page(result.ok_object())
+        page = page_in(result.ok_object(), "transaction_id")
         if page is None:
             return Unknown(result.raw)
         items, following = page
@@ -64,19 +65,6 @@ async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | Non
             return Unknown(ProviderAnswer.CURSOR_STAYS(day=Day.of(day), cursor=cursor))
         cursor = following
     return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=Day.of(day), count=_MAX_PAGES))
-
-
-def _page(body: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None] | None:
-    """The items of a page and the cursor of the next one (None: it is the last); None when it is not a whole page."""
-    items, info = body.get("items"), body.get("page_info")
-    if not isinstance(items, list) or not isinstance(info, dict):
-        return None
-    if not all(isinstance(item, dict) and item.get("transaction_id") for item in items):
-        return None
-    more, cursor = info.get("has_next_page"), text_or_none(info.get("end_cursor"))
-    if more is False:
-        return items, None
-    return (items, cursor) if more is True and cursor else None
 
 
 def _line(number: int, item: Mapping[str, Any]) -> Line:

@@ -1,14 +1,13 @@
 """Wave's aggregated merchants: an aggregator collects under one for each of its merchants (docs/providers/wave.md,
 "Aggregated merchants")."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from guichet.providers.base import NotProcessed, Refused, Unknown
 from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import ProviderClient
 from guichet.providers.shared.fields import text_or_none
-from guichet.providers.wave.client import WaveClient
-from guichet.providers.wave.responses import read_refusal
+from guichet.providers.wave.responses import page_in, read_refusal
 
 _PATH: Final = "/v1/aggregated_merchants"
 #: Rows of one page, and pages that are read at most.
@@ -21,8 +20,8 @@ class WaveMerchants:
 
     max_length = 255
 
-    def __init__(self, client: WaveClient) -> None:
-        self._client = client
+    def __init__(self, http: ProviderClient) -> None:
+        self._http = http
 
     async def ids_by_name(self) -> dict[str, str] | Unknown:
         """Costs a call for each hundred."""
@@ -30,15 +29,12 @@ class WaveMerchants:
         after: str | None = None
         for _ in range(_MAX_PAGES):
             query = {"first": str(_PAGE)} | ({"after": after} if after else {})
-            result = await self._client.get(_PATH, query)
-            if not result.ok:
+            result = await self._http.get(_PATH, query)
+            page = page_in(result.ok_object(), "id")
+            if page is None:
                 return Unknown(result.raw)
-            body = result.object() or {}
-            rows = body.get("items")
-            if not isinstance(rows, list):
-                return Unknown(result.raw)
-            ids |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
-            after = _next_page(body)
+            rows, after = page
+            ids |= {str(row["name"]): str(row["id"]) for row in rows if row.get("name")}
             if after is None:
                 return ids
         return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
@@ -49,18 +45,7 @@ class WaveMerchants:
             "business_type": "other",
             "business_description": f"Paiements de {name}"[:255],
         }
-        result = await self._client.post(_PATH, body)
+        result = await self._http.post(_PATH, body)
         if not result.ok:
             return read_refusal(result)
         return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
-
-
-def _is_merchant(row: object) -> bool:
-    return isinstance(row, dict) and bool(row.get("name")) and bool(row.get("id"))
-
-
-def _next_page(body: Mapping[str, Any]) -> str | None:
-    page = body.get("page_info")
-    return (
-        text_or_none(page.get("end_cursor")) if isinstance(page, dict) and page.get("has_next_page") is True else None
-    )

@@ -5,16 +5,15 @@ never created again. A refund may be repeated: only the first one moves money.
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, MINUTE, Clock, Instant
-from guichet.domain.messages import Answer
+from guichet.clock import HOUR, MINUTE, SECOND, Instant
 from guichet.domain.money import Currency
 from guichet.domain.payments import UNSEEN_END
 from guichet.domain.reconciliation import Line
-from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -33,16 +32,22 @@ from guichet.providers.capabilities import FloatBalance, MerchantNames
 from guichet.providers.shared import signatures
 from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.shared.answers import ProviderAnswer
-from guichet.providers.shared.client import HttpProvider, ProviderAccount, ProviderResponse
-from guichet.providers.shared.fields import callback_reference, header, parse_callback_json, return_url, units
-from guichet.providers.shared.listings import read_balances
-from guichet.providers.shared.results import as_refund_status, most_conclusive, probe_result
+from guichet.providers.shared.choices import choice, switch
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.fields import (
+    callback_reference,
+    decode_json_object,
+    header,
+    hundredths,
+    return_url,
+    units,
+)
+from guichet.providers.shared.listings import Body, StatesBalances, balance_of
+from guichet.providers.shared.results import as_refund_status, most_conclusive
 from guichet.providers.wave import checks as wave_checks
-from guichet.providers.wave.client import WaveClient
 from guichet.providers.wave.history import find_session_refund, read_history
 from guichet.providers.wave.merchants import WaveMerchants
 from guichet.providers.wave.responses import (
-    balances_in,
     read_new_session,
     read_payout,
     read_payout_object,
@@ -66,34 +71,34 @@ def operators(settings: Mapping[str, str]) -> Collection[str]:
     return (f"wave_{settings['country'].lower()}",)
 
 
-class Wave(HttpProvider):
+class Wave(StatesBalances):
+    balance_path = "/v1/balance"
     page_lasts = 30 * MINUTE
     account_settings = ("country",)
     key_setting = "api_key"
 
-    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+    def configure(self, settings: Mapping[str, str]) -> None:
         """Raises ValueError for a `country` or a `webhook_mode` that does not exist, or contradicting settings."""
-        super().__init__(account, http_client, clock)
-        settings = account.settings
         country = settings["country"].lower()
         if country not in _COUNTRIES:
             raise ValueError(f"country must be one of {', '.join(_COUNTRIES)}")
         self._operator, self._dialling_code = f"wave_{country}", _COUNTRIES[country]
-        self._client = WaveClient(self._http, settings, clock)
-        self._webhook_secret = settings.get("webhook_secret")
-        self._webhook_mode = settings.get("webhook_mode") or "signing"
-        if self._webhook_mode not in ("signing", "shared"):
-            raise ValueError("webhook_mode must be signing or shared")
+        self._http.headers = {"Authorization": f"Bearer {settings['api_key']}"}
+        if secret := settings.get("signing_secret"):
+            self._http.sign = partial(self._signature, secret)
+        self._webhook_mode = choice(settings, "webhook_mode", ("signing", "shared"))
         self._merchant_id = settings.get("aggregated_merchant_id")
-        aggregates = settings.get("aggregated_merchants") or "no"
-        if aggregates not in ("yes", "no"):
-            raise ValueError("aggregated_merchants must be true or false")
-        self.needs_merchant_id = aggregates == "yes"
+        self.needs_merchant_id = switch(settings, "aggregated_merchants", default=False)
         if self.needs_merchant_id and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.
-        self.merchants: MerchantNames = WaveMerchants(self._client)
-        self._return_url = settings.get("return_url")
+        self.merchants: MerchantNames = WaveMerchants(self._http)
+
+    def _signature(self, secret: str, method: str, url: str, body: bytes) -> dict[str, str]:
+        """A key that was made with signing must sign every request, GETs too; otherwise Wave answers 401."""
+        timestamp = str(self._clock.now() // SECOND)
+        digest = signatures.hmac_sha256_hex(secret, timestamp.encode() + body)
+        return {"Wave-Signature": f"t={timestamp},v1={digest}"}
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator == self._operator
@@ -120,7 +125,7 @@ class Wave(HttpProvider):
         }
         if charge.payment.phone_number:
             body["restrict_payer_mobile"] = f"+{charge.payment.phone_number}"
-        result = await self._client.post(_SESSIONS, body)
+        result = await self._http.post(_SESSIONS, body)
         return read_new_session(result) if result.ok else read_refusal(result)
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
@@ -141,7 +146,7 @@ class Wave(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         if charge.payment.provider_reference is None:
             return await self._search(charge)
-        result = await self._client.get(f"{_SESSIONS}/{charge.payment.provider_reference}")
+        result = await self._http.get(f"{_SESSIONS}/{charge.payment.provider_reference}")
         session = result.ok_object()
         return read_session(session) if session else Unknown(result.raw)
 
@@ -161,7 +166,8 @@ class Wave(HttpProvider):
         session_id = request.charge.payment.provider_reference
         if session_id is None:
             return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
-        result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
+        headers = {"Content-Type": "application/json"}  # Of an empty body.
+        result = await self._http.send("POST", f"{_SESSIONS}/{session_id}/refund", body=b"", headers=headers)
         if result.ok:
             # The response is empty: Wave refunds a session as a whole, once, whatever our reference is.
             return Succeeded(request.amount, request.currency, session_id)
@@ -171,7 +177,7 @@ class Wave(HttpProvider):
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it. What must
         not be repeated is looked for in the list of transactions."""
         if not request.collected_here and request.provider_reference is not None:
-            return read_payout(await self._client.get(f"/v1/payout/{request.provider_reference}"))
+            return read_payout(await self._http.get(f"/v1/payout/{request.provider_reference}"))
         if request.ask_only and request.collected_here:
             return await self._search_refund(request)
         if not request.collected_here and (request.ask_only or self._key_expired(request)):
@@ -223,27 +229,24 @@ class Wave(HttpProvider):
             "payment_reason": "Remboursement",
             **self._merchant_field(request.charge),
         }
-        result = await self._client.post("/v1/payout", body, {"Idempotency-Key": request.reference})
+        result = await self._http.post("/v1/payout", body, {"Idempotency-Key": request.reference})
         return read_payout(result) if result.ok else read_payout_refusal(result)
 
-    async def probe(self) -> Answer:
-        return probe_result(await self._client.get("/v1/balance"))
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        return read_balances(await self._client.get("/v1/balance"), balances_in)
+    def balances_in(self, body: Body) -> list[FloatBalance | None]:
+        return [balance_of("", hundredths(body.get("amount")), body.get("currency"))]
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        findings = await wave_checks.check(setup, self._client, self.merchants if self.needs_merchant_id else None)
+        findings = await wave_checks.check(setup, self._http, self.merchants if self.needs_merchant_id else None)
         return [*findings, balances_read(await self.balances())]
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await read_history(self._ask_transactions, since, until)
 
     async def _ask_transactions(self, query: dict[str, str]) -> ProviderResponse:
-        return await self._client.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
+        return await self._http.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        body = parse_callback_json(callback)
+        body = decode_json_object(callback.body)
         session = body.get("data") if body else None
         if not isinstance(session, dict) or not self._signature_is_valid(callback):
             return None
@@ -253,10 +256,10 @@ class Wave(HttpProvider):
         secret = self._webhook_secret
         if secret and self._webhook_mode == "shared":
             return signatures.constant_time_equal(f"Bearer {secret}", header(callback, "authorization"))
-        return signatures.is_signed(callback, "wave-signature", secret=secret, separator=b"", now=self._clock.now())
+        return self.is_signed(callback, "wave-signature", b"")
 
     async def _found_by_reference(self, path: str, reference: str) -> list[dict[str, Any]] | Unknown:
-        result = await self._client.get(path, {"client_reference": reference})
+        result = await self._http.get(path, {"client_reference": reference})
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.domain.failures import RefusalReason
 from guichet.domain.messages import verbatim
 from guichet.providers.base import (
     Accepted,
@@ -15,45 +14,34 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.capabilities import FloatBalance
 from guichet.providers.shared.answers import ProviderAnswer
 from guichet.providers.shared.client import ProviderResponse
 from guichet.providers.shared.fields import (
-    FAILED,
-    PENDING,
-    SUCCEEDED,
     ProviderStatus,
     full_number,
     hundredths,
+    status_words,
     text_or_none,
+    value_at,
 )
-from guichet.providers.shared.listings import Body, balance_of
-from guichet.providers.shared.results import classify_http_error, mark_ambiguous
+from guichet.providers.shared.results import by_code, classify_http_error, mark_ambiguous
 
 #: The codes that refuse a payment, a refund or a payout.
-_REASONS: Final[dict[str, RefusalReason]] = {
-    "insufficient-funds": "insufficient_funds",
-    "blocked-account": "payer_not_found",
-    "recipient-account-blocked": "payer_not_found",
-    "payer-mobile-mismatch": "payer_not_found",
-    "kyb-limits-exceeded": "limit_reached",
-    "recipient-limit-exceeded": "limit_reached",
-    "customer-age-restricted": "refused",
-    "recipient-minor": "refused",
-    "checkout-refund-failed": "refused",
-}
+_REASONS: Final = by_code(
+    {
+        "insufficient_funds": "insufficient-funds",
+        "payer_not_found": "blocked-account recipient-account-blocked payer-mobile-mismatch",
+        "limit_reached": "kyb-limits-exceeded recipient-limit-exceeded",
+        "refused": "customer-age-restricted recipient-minor checkout-refund-failed",
+    }
+)
 #: Of a payout: our wallet does not hold enough.
 _FLOAT_EMPTY: Final = "insufficient-funds"
 #: Of the refund of a session: either may mean our wallet, which the money leaves.
 _AMBIGUOUS: Final = frozenset({"insufficient-funds", "checkout-refund-failed"})
 #: Codes that concern our account: nothing was taken.
 _ACCOUNT_ERRORS: Final = frozenset({"currency-mismatch", "country-mismatch"})
-_PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
-    "processing": PENDING,
-    "succeeded": SUCCEEDED,
-    "failed": FAILED,
-    "reversed": FAILED,
-}
+_PAYOUT_STATUSES: Final = status_words(pending="processing", succeeded="succeeded", failed="failed reversed")
 
 
 def read_new_session(response: ProviderResponse) -> Accepted | Unknown:
@@ -75,7 +63,7 @@ def read_session(session: Mapping[str, Any]) -> StatusResult:
             payer_number=full_number(session.get("restrict_payer_mobile")),
         )
     if payment == "cancelled" or (checkout == "expired" and payment != "succeeded"):
-        code = _nested_code(session.get("last_payment_error"), "code")
+        code = str(value_at(session, "last_payment_error", "code") or "")
         return Refused(_REASONS.get(code, "expired" if checkout == "expired" else "rejected_by_payer"), code)
     if checkout == "open" and payment == "processing":
         return _accepted(session)
@@ -101,7 +89,7 @@ def read_payout(result: ProviderResponse) -> Accepted | Succeeded | Refused | Un
 
 def read_payout_object(payout: Mapping[str, Any]) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
     payout_id, status = text_or_none(payout.get("id")), str(payout.get("status"))
-    code = _nested_code(payout.get("payout_error"), "error_code")
+    code = str(value_at(payout, "payout_error", "error_code") or "")
     raw = verbatim(f"{status} {code}".strip())
     match _PAYOUT_STATUSES.get(status):
         case ProviderStatus.SUCCEEDED:
@@ -147,9 +135,12 @@ def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
     return Accepted(session_id, text_or_none(session.get("wave_launch_url")))
 
 
-def _nested_code(error: object, field: str) -> str:
-    return str(error.get(field)) if isinstance(error, dict) else ""
-
-
-def balances_in(body: Body) -> list[FloatBalance | None]:
-    return [balance_of("", hundredths(body.get("amount")), body.get("currency"))]
+def page_in(body: Mapping[str, Any], id_field: str) -> tuple[list[Mapping[str, Any]], str | None] | None:
+    """The items of a page and the cursor of the next one (None: it is the last); None when it is not a whole page."""
+    items, more = body.get("items"), value_at(body, "page_info", "has_next_page")
+    if not isinstance(items, list) or not all(isinstance(item, dict) and item.get(id_field) for item in items):
+        return None
+    if more is False:
+        return items, None
+    cursor = text_or_none(value_at(body, "page_info", "end_cursor"))
+    return (items, cursor) if more is True and cursor else None
