@@ -82,7 +82,7 @@ class KeysView(View, frozen=True):
     guide: str
 
 
-async def show_keys(request: MerchantRequest, fault: FormFault | None = None, created: str | None = None) -> Response:
+async def show_keys(request: MerchantRequest, created: str | None = None) -> Response:
     keys = [
         *await api_keys.not_revoked(request.db, *request.scope, key_management.MOST_KEYS),
         *await api_keys.revoked(request.db, *request.scope, _REVOKED),
@@ -100,7 +100,7 @@ async def show_keys(request: MerchantRequest, fault: FormFault | None = None, cr
         docs=f"{base_path}/docs",
         guide=f"{base_path}/docs/guide",
     )
-    return request.page("developers/keys.html", view, fault)
+    return request.page("developers/keys.html", view)
 
 
 async def change_keys(request: MerchantRequest) -> Response:
@@ -227,14 +227,14 @@ class TestClockView(View, frozen=True):
     in_test: str
 
 
-async def show_clock(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+async def show_clock(request: MerchantRequest) -> Response:
     """Time passes for what waits in the merchant's test environment."""
     view = TestClockView(
         clock=await clock_view(request, request.merchant.id) if request.env == "test" else None,
         may_change=request.may("keys.change"),
         in_test=request.merchant_url("/developers/clock", "test"),
     )
-    return request.page("developers/clock.html", view, fault)
+    return request.page("developers/clock.html", view)
 
 
 async def move_clock(request: MerchantRequest) -> Response:

@@ -20,4 +20,4 @@ async def show(request: ConsoleRequest) -> Response:
         for mail in await request.console.accounts.outbox.latest(request.db)
         if mail.message is not None
     ]
-    return request.show("mailbox.html", mails=mails)
+    return request.page("mailbox.html", mails=mails)

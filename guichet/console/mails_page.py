@@ -5,7 +5,7 @@ from typing import Literal
 from starlette.responses import Response
 
 from guichet.accounts.payment_mails import choices, choose_own, choose_receipts
-from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.mails import PAYMENT_MAILS, PaymentMails
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
@@ -29,7 +29,7 @@ class MailsView(View, frozen=True):
     may_change: bool
 
 
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+async def show(request: MerchantRequest) -> Response:
     mail_choices = await choices(request.db, request.merchant.id, request.person.id)
     view = MailsView(
         email=request.person.email,
@@ -38,7 +38,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
         receipts=mail_choices.receipts,
         may_change=request.may("team.change"),
     )
-    return request.page("mails.html", view, fault)
+    return request.page("mails.html", view)
 
 
 async def change(request: MerchantRequest) -> Response:

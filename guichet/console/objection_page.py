@@ -24,7 +24,7 @@ async def show(request: ConsoleRequest) -> Response:
     if request.chosen_language is None:
         request.language = user.language
     about = await subject_text(request.db, approval.subject)
-    return request.show("objection.html", approval=approval, subject=about, email=user.email, done=False)
+    return request.page("objection.html", approval=approval, subject=about, email=user.email, done=False)
 
 
 async def object_to(request: ConsoleRequest) -> Response:
@@ -37,8 +37,8 @@ async def object_to(request: ConsoleRequest) -> Response:
         return _unusable(request)
     if request.chosen_language is None:
         request.language = user.language
-    return request.show("objection.html", done=True)
+    return request.page("objection.html", done=True)
 
 
 def _unusable(request: ConsoleRequest) -> Response:
-    return request.show("message.html", 410, name="objection_unusable", action=request.console_url("/"))
+    return request.page("message.html", status=410, name="objection_unusable", action=request.console_url("/"))

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from guichet.accounts import factors, passkeys, sessions
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
 from guichet.accounts.own_account import add_passkey, make_recovery_codes, remove_passkey
-from guichet.console.page_request import ConsoleRequest
+from guichet.console.page_request import ConsoleRequest, FormFault
 from guichet.pages.fields import Fields, Lenient, RowId
 from guichet.pages.views import View
 
@@ -74,14 +74,14 @@ class SecurityView(View, frozen=True):
     codes_left: int
     has_codes: bool
     passkeys: list[PasskeyRow]
-    fault: str | None
     may_add: bool
 
 
 async def show(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     now, date_time = request.now(), request.date_time
-    fault = Query.read(request.query).fault
+    if fault := Query.read(request.query).fault:
+        request.fault = FormFault(request.text(_FAULTS[fault]), 200)
     view = SecurityView(
         sessions=[
             SessionRow(
@@ -102,7 +102,6 @@ async def show(request: ConsoleRequest) -> Response:
             )
             for key in await passkeys.of_user(request.db, user.id)
         ],
-        fault=request.text(_FAULTS[fault]) if fault else None,
         may_add=session.factor_is_fresh(now),
     )
     return request.page("security.html", view)
@@ -124,7 +123,7 @@ async def change(request: ConsoleRequest) -> Response:
             if not session.factor_is_fresh(request.now()):
                 return request.redirect(request.console_url("/factor", next=request.http.url.path))
             codes = await make_recovery_codes(request.console.accounts, user, request.actor)
-            return request.show("recovery_codes.html", codes=codes, next=request.console_url("/security"))
+            return request.page("recovery_codes.html", codes=codes, next=request.console_url("/security"))
     return request.redirect(request.console_url("/security"))
 
 

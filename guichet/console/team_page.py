@@ -58,7 +58,7 @@ class RemovalView(View, frozen=True):
     is_self: bool
 
 
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+async def show(request: MerchantRequest) -> Response:
     merchant = request.merchant
     offers = await mail_links.open_offers(request.db, merchant.id, request.now())
     view = TeamView(
@@ -71,7 +71,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
         roles=MERCHANT_ROLES,
         may_change=request.may("team.change"),
     )
-    return request.page("team.html", view, fault)
+    return request.page("team.html", view)
 
 
 async def change(request: MerchantRequest) -> Response:

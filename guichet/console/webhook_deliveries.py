@@ -188,7 +188,7 @@ class DeliveryView(View, frozen=True):
     may_resend: bool
 
 
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+async def show(request: MerchantRequest) -> Response:
     """The request as it is sent, and each attempt with what the receiver answered."""
     delivery = await _delivery(request, request.path["reference"])
     references = await delivery_log.payment_references(request.db, [delivery])
@@ -202,7 +202,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
         attempts=[_attempt(attempt) for attempt in reversed(past_attempts(delivery.history))],
         may_resend=request.may("webhooks.resend") and delivery.status != "pending",
     )
-    return request.page("webhooks/delivery.html", view, fault)
+    return request.page("webhooks/delivery.html", view)
 
 
 async def send_again(request: MerchantRequest) -> Response:

@@ -38,7 +38,6 @@ class EndpointView(View, frozen=True):
     deliveries."""
 
     url: str | None
-    url_value: str | None
     secret: str
     warnings: list[_Warning]
     events: tuple[EventName, ...]
@@ -48,13 +47,12 @@ class EndpointView(View, frozen=True):
     may_send: bool
 
 
-async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
-    query, form_values = EndpointQuery.read(request.query), request.form_values
+async def show(request: MerchantRequest, *, secret: str = "") -> Response:
+    query = EndpointQuery.read(request.query)
     endpoint = await merchants.endpoint(request.db, *request.scope)
     _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
     view = EndpointView(
         url=endpoint.url,
-        url_value=form_values["url"].strip() if fault and "url" in form_values else endpoint.url,
         secret=secret,
         warnings=[query.warning] if query.warning else [],
         events=_events(request),
@@ -63,7 +61,7 @@ async def show(request: MerchantRequest, fault: FormFault | None = None, *, secr
         may_see_secret=request.may("webhooks.secret"),
         may_send=request.may("webhooks.resend"),
     )
-    return request.page("webhooks/endpoint.html", view, fault)
+    return request.page("webhooks/endpoint.html", view)
 
 
 async def change(request: MerchantRequest) -> Response:

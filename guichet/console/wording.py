@@ -11,7 +11,7 @@ from guichet.console.console import Console
 from guichet.console.messages import message_text, word
 from guichet.domain.merchants import Merchant
 from guichet.domain.messages import Answer
-from guichet.domain.money import Currency, round_to_currency
+from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.pages import formatting
@@ -22,6 +22,8 @@ _LONGEST_NAME: Final = 400
 
 
 class Wording(PageRequest):
+    plain = staticmethod(plain)
+
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(request, console.renderer, console.base_path, console.ctx.settings.time_zone)
         self.console = console

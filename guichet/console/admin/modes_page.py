@@ -48,12 +48,11 @@ class ConfirmationView(View, frozen=True):
 
 
 class _ToConfirm(Exception):
-    """The change is first shown to whoever asks for it. `fault`: when they did not say yes."""
+    """The change is first shown to whoever asks for it."""
 
-    def __init__(self, view: ConfirmationView, fault: FormFault | None) -> None:
+    def __init__(self, view: ConfirmationView) -> None:
         super().__init__()
         self.view = view
-        self.fault = fault
 
 
 async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None, form: ModeForm) -> None:
@@ -66,8 +65,9 @@ async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None,
         mode = find_mode(await current_catalogue(request.ctx, merchant_id), override.operator)
         if not form.confirm or form.before != _facts(mode):
             # A second form without the tick, or about a mode that changed since, is asked again.
-            again = FormFault(request.text("admin_modes.confirm_missing")) if form.before is not None else None
-            raise _ToConfirm(_confirmation(request, mode, override), again)
+            if form.before is not None:
+                request.fault = FormFault(request.text("admin_modes.confirm_missing"))
+            raise _ToConfirm(_confirmation(request, mode, override))
         await change_mode(request.ctx, override, request.actor, form.reason)
     except ClosedForEverybody as closed:
         raise FormFault(request.text("admin_merchants.closed_for_everybody", operator=closed)) from None
@@ -132,7 +132,7 @@ class MerchantModesView(View, frozen=True):
     may_change: bool
 
 
-async def show_of_merchant(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_of_merchant(request: StaffRequest) -> Response:
     merchant, ctx = await merchant_of(request), request.ctx
     everybody = await current_catalogue(ctx, None)
     modes = list((await current_catalogue(ctx, merchant.id)).modes)
@@ -141,7 +141,7 @@ async def show_of_merchant(request: StaffRequest, fault: FormFault | None = None
         modes=modes,
         may_change=request.may("merchants.change"),
     )
-    return show_file(request, merchant, "modes", view, fault)
+    return show_file(request, merchant, "modes", view)
 
 
 async def change_of_merchant(request: StaffRequest) -> Response:
@@ -152,7 +152,7 @@ async def change_of_merchant(request: StaffRequest) -> Response:
     try:
         await _change_by_form(request, merchant.id, form)
     except _ToConfirm as asked:
-        return show_file(request, merchant, "modes_confirmation", asked.view, asked.fault)
+        return show_file(request, merchant, "modes_confirmation", asked.view)
     return request.done(address(request, merchant, "/modes"), "mode_changed")
 
 
@@ -172,10 +172,9 @@ class ModesView(View, frozen=True):
     countries: dict[str, list[ModeRow]]
     modes: list[PaymentMode]
     may_change: bool
-    form_values: dict[str, str]
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """`?operator=` leads from a mode to the form about it."""
     rows = await _rows(request)
     countries: dict[str, list[ModeRow]] = {}
@@ -186,9 +185,8 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         countries=countries,
         modes=[row.mode for row in rows],
         may_change=request.may("modes.change"),
-        form_values=request.form_values if fault else {"operator": request.query.get("operator", "")},
     )
-    return request.page("admin/operations/modes.html", view, fault)
+    return request.page("admin/operations/modes.html", view)
 
 
 async def change(request: StaffRequest) -> Response:
@@ -198,7 +196,7 @@ async def change(request: StaffRequest) -> Response:
     try:
         await _change_by_form(request, None, form)
     except _ToConfirm as asked:
-        return request.page("admin/operations/modes_confirmation.html", asked.view, asked.fault)
+        return request.page("admin/operations/modes_confirmation.html", asked.view)
     return request.done(request.admin_url("/modes"), "mode_changed")
 
 

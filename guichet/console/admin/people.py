@@ -66,11 +66,11 @@ class StaffView(View, frozen=True):
     may_change: bool
 
 
-async def show_staff(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_staff(request: StaffRequest) -> Response:
     staff = await users.staff_in(request.db)
     await record_read(request, "staff.listed", "user", "staff", facts={"users": [user.id for user in staff]})
     view = StaffView(staff, STAFF_ROLES, request.may("staff.change"))
-    return request.page("admin/people/staff.html", view, fault)
+    return request.page("admin/people/staff.html", view)
 
 
 async def invite_colleague(request: StaffRequest) -> Response:
@@ -142,8 +142,8 @@ async def find(request: StaffRequest) -> Response:
         user = None
     await record_read(request, "user.searched", "user", user.id if user else "none")
     if user is None:
-        nobody = FormFault(request.text("admin_people.nobody"), 404)
-        return request.page("admin/people/users.html", SearchView(term), nobody)
+        request.fault = FormFault(request.text("admin_people.nobody"), 404)
+        return request.page("admin/people/users.html", SearchView(term))
     return request.redirect(request.admin_url(f"/users/{user.id}"))
 
 
@@ -166,15 +166,15 @@ class PersonView(View, frozen=True):
     may_change: bool
 
 
-async def show_colleague(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    return await _show(request, fault, staff=True)
+async def show_colleague(request: StaffRequest) -> Response:
+    return await _show(request, staff=True)
 
 
-async def show_user(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    return await _show(request, fault, staff=False)
+async def show_user(request: StaffRequest) -> Response:
+    return await _show(request, staff=False)
 
 
-async def _show(request: StaffRequest, fault: FormFault | None, *, staff: bool) -> Response:
+async def _show(request: StaffRequest, *, staff: bool) -> Response:
     user = await _person(request, staff=staff)
     await record_read(request, "user.read", "user", user.id)
     right: StaffRight = "staff.change" if staff else "merchants.change"
@@ -185,7 +185,7 @@ async def _show(request: StaffRequest, fault: FormFault | None, *, staff: bool) 
         own=user.id == request.person.id,
         may_change=request.may(right) and user.id != request.person.id,
     )
-    return request.page("admin/people/person.html", view, fault)
+    return request.page("admin/people/person.html", view)
 
 
 async def change_colleague(request: StaffRequest) -> Response:

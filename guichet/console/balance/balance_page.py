@@ -60,7 +60,6 @@ class MovementsView(View, frozen=True):
     months: list[tuple[str, str]]
     rows: list[MovementRow]
     pager: Pager
-    fault: FormFault | None
 
 
 class BalanceView(View, frozen=True):
@@ -83,7 +82,7 @@ async def show(request: MerchantRequest) -> Response:
         currency_options(views, currency),
     )
     exports = request.merchant_url("/exports") if request.may("exports.download") else None
-    return request.page("balance/balance.html", BalanceView(views, movements, exports), movements.fault)
+    return request.page("balance/balance.html", BalanceView(views, movements, exports))
 
 
 async def wallet_views(request: MerchantRequest) -> list[WalletView]:
@@ -134,6 +133,8 @@ async def movements_view(
     of a query; `payment_href`: of the payment with this reference."""
     now, zone = request.now(), request.time_zone
     period = query.period(zone, (today(created_at, zone), today(now, zone)))
+    if period.fault:
+        request.fault = FormFault(request.text(f"balance.fault.{period.fault}"))
     rows = await newest_movements(request.db, wallet, period.since, period.until, _PER_PAGE + 1, now, query.before)
     page = ListPage.cut(rows, _PER_PAGE, Cursor(query.before))
     older = page.pager(lambda row: f"{row.at}.{row.posting_id}", partial(address, **query.query_values)).older
@@ -144,7 +145,6 @@ async def movements_view(
         months=_months(request, created_at),
         rows=[_row(request, movement, wallet.currency, payment_href) for movement in page.rows],
         pager=Pager(address(**query.query_values) if query.before else None, older),
-        fault=FormFault(request.text(f"balance.fault.{period.fault}")) if period.fault else None,
     )
 
 

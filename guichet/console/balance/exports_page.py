@@ -86,13 +86,12 @@ class ExportsView(View, frozen=True):
     balance: str | None
 
 
-async def show(request: MerchantRequest, form: ExportForm | None = None, fault: FormFault | None = None) -> Response:
-    if form is None:
-        try:
-            form = ExportForm.read(request.query)
-        except ValidationError:
-            raise NotFound from None
-    form_values = request.query if fault is None else request.form_values
+async def show(request: MerchantRequest) -> Response:
+    form_values = request.form_values if request.fault else request.query
+    try:
+        form = ExportForm.read(form_values)
+    except ValidationError:
+        raise NotFound from None
     filters = {name: form_values.get(name, "") for name in FILTERS}
     team = {user.id: user.name for _, user in await users.team(request.db, request.merchant.id)}
     exports = await repository.latest(request.db, *request.scope)
@@ -110,7 +109,7 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
         limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
         balance=request.merchant_url("/balance") if request.may("balance.view") else None,
     )
-    return request.page("balance/exports.html", view, fault)
+    return request.page("balance/exports.html", view)
 
 
 async def _narrowed(request: MerchantRequest, list_filter: ListFilter) -> list[str]:
@@ -159,7 +158,7 @@ async def ask(request: MerchantRequest) -> Response:
     request.require("exports.download")
     now, period = request.now(), _period(request, form)
     if form.kind is None or form.format is None or period.fault or period.since > now:
-        return await show(request, form, FormFault(request.text(f"balance.fault.{period.fault or 'form'}")))
+        raise FormFault(request.text(f"balance.fault.{period.fault or 'form'}"))
     order = ExportRequest(
         merchant_id=request.merchant.id,
         env=request.env,
@@ -176,7 +175,7 @@ async def ask(request: MerchantRequest) -> Response:
     try:
         export = await request_export(request.ctx, order, request.actor)
     except TooManyExports:
-        return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
+        raise FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409) from None
     if export.status == "pending":
         return request.done(request.merchant_url("/exports"), "export_asked")
     return request.redirect(_file_href(request, export))
@@ -220,7 +219,7 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 def _gone(request: MerchantRequest, export: Export) -> Response:
     name = export.status if export.status in ("pending", "failed") else "expired"
     status = 409 if name == "pending" else 410
-    return request.show("balance/export_gone.html", status, name=name, exports=request.merchant_url("/exports"))
+    return request.page("balance/export_gone.html", status=status, name=name, exports=request.merchant_url("/exports"))
 
 
 def _file_href(request: MerchantRequest, export: Export) -> str:

@@ -66,8 +66,9 @@ async def show(request: MerchantRequest) -> Response:
     request.require("payments.refund")
     payment = await find_payment(request)
     obstacle = await refund_obstacle(request.db, payment)
-    fault = _refusal(request, obstacle, 200) if obstacle else None
-    return await _page(request, payment, obstacle, fault)
+    if obstacle:
+        request.fault = _refusal(request, obstacle, 200)
+    return await _page(request, payment, obstacle)
 
 
 async def refund(request: MerchantRequest) -> Response:
@@ -78,8 +79,8 @@ async def refund(request: MerchantRequest) -> Response:
         return await _decline(request, payment)
     reason = " ".join(form.reason.replace("\0", "").split())
     if len(reason) > _LONGEST_REASON:
-        fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
-        return await _page(request, payment, None, fault, reason)
+        request.fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
+        return await _page(request, payment, None, reason)
     obstacle: str | None = await refund_obstacle(request.db, payment)
     if obstacle is None:
         try:
@@ -90,7 +91,8 @@ async def refund(request: MerchantRequest) -> Response:
         # A form that was sent twice: the page of the payment shows the refund that there is.
         here = request.merchant_url(f"/payments/{payment.reference}")
         return request.done(here, "refund_asked") if obstacle is None else request.redirect(here)
-    return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
+    request.fault = _refusal(request, obstacle)
+    return await _page(request, payment, obstacle, reason)
 
 
 async def _decline(request: MerchantRequest, payment: Payment) -> Response:
@@ -107,7 +109,7 @@ def _refusal(request: MerchantRequest, obstacle: str | None, status: int = 409) 
 
 
 async def _page(
-    request: MerchantRequest, payment: Payment, obstacle: str | None, fault: FormFault | None, reason: str | None = None
+    request: MerchantRequest, payment: Payment, obstacle: str | None, reason: str | None = None
 ) -> Response:
     """`reason`: what was typed; None: what the program proposed."""
     proposal = await _proposal(request, payment)
@@ -123,7 +125,7 @@ async def _page(
         reason=(proposal.reason if proposal and reason is None else reason) or "",
         longest_reason=_LONGEST_REASON,
     )
-    return request.page("payments/refund.html", view, fault)
+    return request.page("payments/refund.html", view)
 
 
 async def _proposal(request: MerchantRequest, payment: Payment) -> ProposalView | None:

@@ -56,7 +56,7 @@ class AnonymiseView(View, frozen=True):
     most_waiting: int
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
-    jobs = await jobs_view(request, _path(merchant), "anonymise_customer", fault=fault, merchant_id=merchant.id)
-    return show_file(request, merchant, "anonymise", AnonymiseView(jobs, _MOST_WAITING), fault)
+    jobs = await jobs_view(request, _path(merchant), "anonymise_customer", merchant_id=merchant.id)
+    return show_file(request, merchant, "anonymise", AnonymiseView(jobs, _MOST_WAITING))

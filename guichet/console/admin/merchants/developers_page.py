@@ -37,7 +37,7 @@ class DevelopersView(View, frozen=True):
     may_change: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant, now = await merchant_of(request), request.now()
     keys = [
         key
@@ -53,7 +53,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         clock=await clock_view(request, merchant.id),
         may_change=request.may("merchants.change"),
     )
-    return show_file(request, merchant, "developers", view, fault)
+    return show_file(request, merchant, "developers", view)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -12,7 +12,6 @@ from guichet.console.admin.reads import record_read
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
-from guichet.domain.merchants import Merchant
 from guichet.merchants import documents
 from guichet.pages.fields import Fields, or_not_found
 from guichet.pages.page_request import HEADERS
@@ -40,17 +39,13 @@ class RemovalView(View, frozen=True):
 async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     await record_read(request, "merchant.documents_listed", "merchant", merchant.id, merchant.id)
-    return await _page(request, merchant)
-
-
-async def _page(request: StaffRequest, merchant: Merchant, fault: FormFault | None = None) -> Response:
     view = DocumentsView(
         documents=await documents.list_of(request.db, merchant.id),
         may_change=request.may("documents.change"),
         most=MAX_DOCUMENTS,
         most_mib=MAX_DOCUMENT // 1024 // 1024,
     )
-    return show_file(request, merchant, "documents", view, fault)
+    return show_file(request, merchant, "documents", view)
 
 
 async def upload(request: StaffRequest) -> Response:
@@ -61,10 +56,10 @@ async def upload(request: StaffRequest) -> Response:
         posted = await request.upload(MAX_DOCUMENT)
         await add_document(ctx, merchant.id, posted.name or "", bytes(posted.content), request.actor)
     except UploadTooLarge:
-        return await _page(request, merchant, FormFault(request.text("admin_documents.fault.too_large"), 413))
+        raise FormFault(request.text("admin_documents.fault.too_large"), 413) from None
     except DocumentRefused as refused:
-        text, status = request.text(f"admin_documents.fault.{refused.fault}"), _STATUS.get(refused.fault, 422)
-        return await _page(request, merchant, FormFault(text, status))
+        status = _STATUS.get(refused.fault, 422)
+        raise FormFault(request.text(f"admin_documents.fault.{refused.fault}"), status) from None
     return request.done(address(request, merchant, "/documents"), "document_added")
 
 
@@ -85,11 +80,11 @@ async def download(request: StaffRequest) -> Response:
     return Response(content, 200, headers, document.media_type)
 
 
-async def show_removal(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_removal(request: StaffRequest) -> Response:
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = or_not_found(await documents.get(request.db, merchant.id, _document_id(request)))
-    return show_file(request, merchant, "document_removal", RemovalView(document), fault)
+    return show_file(request, merchant, "document_removal", RemovalView(document))
 
 
 async def remove(request: StaffRequest) -> Response:

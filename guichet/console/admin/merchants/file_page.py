@@ -34,7 +34,7 @@ from guichet.domain.merchants import (
     MerchantStatus,
     merchant_name,
 )
-from guichet.domain.money import Hundredths, plain
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Wallet
 from guichet.domain.roles import MerchantRole
 from guichet.ledger import wallets
@@ -84,10 +84,9 @@ class FileView(View, frozen=True):
     zone: str
     statuses: tuple[MerchantStatus, ...]
     may_change: bool
-    form_values: dict[str, str]
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """The read is in the audit log: the page names the people of the team."""
     ctx, merchant, now = request.ctx, await merchant_of(request), request.now()
     await record_read(request, "merchant.read", "merchant", merchant.id, merchant.id)
@@ -109,21 +108,8 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         zone=merchant.time_zone or str(ctx.settings.time_zone),
         statuses=MERCHANT_STATUSES,
         may_change=request.may("merchants.change"),
-        form_values=request.form_values if fault else _present(merchant),
     )
-    return show_file(request, merchant, "file", view, fault)
-
-
-def _present(merchant: Merchant) -> dict[str, str]:
-    """What the forms hold when nothing was typed."""
-    amounts = {"payment_limit": merchant.payment_limit, "daily_limit": merchant.daily_limit}
-    return {
-        "status": merchant.status,
-        "name": merchant.name,
-        "time_zone": merchant.time_zone or "",
-        "rate_limit": str(merchant.rate_limit or ""),
-        **{name: "" if amount is None else plain(amount) for name, amount in amounts.items()},
-    }
+    return show_file(request, merchant, "file", view)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -139,16 +139,15 @@ class NewForm(Fields):
 class NewView(View, frozen=True):
     after: int
     statuses: tuple[MerchantStatus, ...]
+    status: MerchantStatus
     currencies: tuple[Currency, ...]
-    form_values: dict[str, str]
+    currency: Currency
 
 
-async def show_new(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_new(request: StaffRequest) -> Response:
     request.require("merchants.change")
-    offered: dict[str, str] = {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
-    form_values = request.form_values if fault else offered
-    view = NewView(await newest(request.db), MERCHANT_STATUSES, CURRENCIES, form_values)
-    return request.page("admin/merchants/new.html", view, fault)
+    view = NewView(await newest(request.db), MERCHANT_STATUSES, _FIRST_STATUS, CURRENCIES, DEFAULT_CURRENCY)
+    return request.page("admin/merchants/new.html", view)
 
 
 async def create(request: StaffRequest) -> Response:

@@ -118,7 +118,7 @@ class ApprovalView(View, frozen=True):
     unopposed: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     approval, now = await _approval(request), request.now()
     caseless = approval.act in ACCESS_ACTS or approval.act in ("wallet.reopen", "treasury.record")
     case = None if caseless else await case_of(request.ctx, approval.subject)
@@ -146,7 +146,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         about_access=approval.act in ACCESS_ACTS,
         unopposed=approval.decided_by == approvals.UNOPPOSED.name,
     )
-    return request.page("admin/operations/approval.html", view, fault)
+    return request.page("admin/operations/approval.html", view)
 
 
 async def _with_amount(

@@ -49,7 +49,7 @@ class DeliveriesView(View, frozen=True):
     names: dict[MerchantId, str]
 
 
-async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_list(request: StaffRequest) -> Response:
     """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
     500. Of addresses it shows the servers alone, which name no customer."""
     query, now = DeliveriesQuery.read(request.query), request.now()
@@ -57,9 +57,9 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
     merchant = row_id(merchant_text)
     if merchant_text and merchant is None:
         # Those of all merchants below a filter that says another thing would be read as one merchant's.
-        fault = FormFault(request.text("operations.merchant_wrong"))
+        request.fault = FormFault(request.text("operations.merchant_wrong"))
     merchant_id = None if merchant is None else MerchantId(merchant)
-    deliveries = [] if fault else await listed(request.db, merchant_id, Instant(0), query.status)
+    deliveries = [] if request.fault else await listed(request.db, merchant_id, Instant(0), query.status)
     failing = await failing_endpoints(request.db, now)
     view = DeliveriesView(
         query=query,
@@ -74,7 +74,7 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
             request.db, {row.merchant_id for row in failing} | {row.merchant_id for row in deliveries[:_PAGE_SIZE]}
         ),
     )
-    return request.page("admin/operations/deliveries.html", view, fault)
+    return request.page("admin/operations/deliveries.html", view)
 
 
 async def resend_list(request: StaffRequest) -> Response:
@@ -95,7 +95,7 @@ class DeliveryView(View, frozen=True):
     may_resend: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
@@ -103,7 +103,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
     view = DeliveryView(
         delivery, names[delivery.merchant_id], request.may("deliveries.resend") and delivery.status != "pending"
     )
-    return request.page("admin/operations/delivery.html", view, fault)
+    return request.page("admin/operations/delivery.html", view)
 
 
 async def send_again(request: StaffRequest) -> Response:

@@ -68,15 +68,15 @@ async def ask_accounts(request: StaffRequest) -> Response:
     return await ask_worker(request, _PROVIDERS, _TASKS[kind](form.account or None))
 
 
-async def show_accounts(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_accounts(request: StaffRequest) -> Response:
     accounts, kinds = request.ctx.providers.accounts, [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
     view = AccountsView(
-        jobs=await jobs_view(request, _PROVIDERS, *kinds, fault=fault),
+        jobs=await jobs_view(request, _PROVIDERS, *kinds),
         kinds=[(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
         accounts=[("", request.text("provider_jobs.all")), *((name, name) for name in accounts)],
         aggregates=bool(aggregating(accounts)) and request.may(RIGHT_OF["wave_merchants"]),
     )
-    return request.page("admin/operations/providers.html", view, fault)
+    return request.page("admin/operations/providers.html", view)
 
 
 class WaveForm(Fields):
@@ -105,12 +105,12 @@ async def ask_wave(request: StaffRequest) -> Response:
     return await ask_worker(request, _WAVE, NameWaveMerchants(form.account or None))
 
 
-async def show_wave(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_wave(request: StaffRequest) -> Response:
     able = list(aggregating(request.ctx.providers.accounts))
     view = WaveView(
-        jobs=await jobs_view(request, _WAVE, "wave_merchants", fault=fault),
+        jobs=await jobs_view(request, _WAVE, "wave_merchants"),
         accounts=[("", request.text("wave_merchants.all")), *((name, name) for name in able)],
         able=able,
         most=KEPT,
     )
-    return request.page("admin/operations/wave_merchants.html", view, fault)
+    return request.page("admin/operations/wave_merchants.html", view)

@@ -118,21 +118,21 @@ class NoCaseView(View, frozen=True):
     may_decide: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     case = await case_of(request.ctx, request.path["reference"])
     if case is None:
-        return await _show_without_case(request, fault)
+        return await _show_without_case(request)
     payment = case.payment
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
     view = CaseView(case, request.may("incidents.decide"))
-    return request.page("admin/operations/case.html", view, fault)
+    return request.page("admin/operations/case.html", view)
 
 
-async def _show_without_case(request: StaffRequest, fault: FormFault | None) -> Response:
+async def _show_without_case(request: StaffRequest) -> Response:
     view = await _without_case(request)
     facts: Facts = {"incidents": len(view.incidents)}
     await record_read(request, "incidents.listed", "incident", view.reference, facts=facts)
-    return request.page("admin/operations/no_case.html", view, fault)
+    return request.page("admin/operations/no_case.html", view)
 
 
 async def _without_case(request: StaffRequest) -> NoCaseView:

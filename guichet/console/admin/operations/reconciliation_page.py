@@ -87,11 +87,11 @@ async def ask_margin(request: StaffRequest) -> Response:
     return await ask_worker(request, _MARGIN, LedgerMargin(period.since, period.until))
 
 
-async def show_margin(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    form = PeriodFields.read(request.form_values) if fault else PeriodFields()
-    jobs = await jobs_view(request, _MARGIN, "ledger_margin", fault=fault)
+async def show_margin(request: StaffRequest) -> Response:
+    form = PeriodFields.read(request.form_values)
+    jobs = await jobs_view(request, _MARGIN, "ledger_margin")
     view = MarginView(jobs, _month_so_far(request, form))
-    return request.page("admin/operations/margin.html", view, fault)
+    return request.page("admin/operations/margin.html", view)
 
 
 def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:

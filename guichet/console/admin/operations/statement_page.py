@@ -121,8 +121,8 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     return request.text("comparison.unreadable", line=error.line, problem=problem)
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    jobs = await jobs_view(request, _PATH, "compare_statement", fault=fault)
+async def show(request: StaffRequest) -> Response:
+    jobs = await jobs_view(request, _PATH, "compare_statement")
     job = jobs.current.job if jobs.current else None
     result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
     differences, pager = _differences(request, result, job)
@@ -142,7 +142,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         outcomes=OUTCOMES,
         utc=partial(formatting.date_time, language=request.language, time_zone=UTC),
     )
-    return request.page("admin/operations/statement.html", view, fault)
+    return request.page("admin/operations/statement.html", view)
 
 
 def _accounts(request: StaffRequest) -> list[tuple[str, Any]]:

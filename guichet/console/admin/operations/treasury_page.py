@@ -52,7 +52,7 @@ class TreasuryForm(Fields):
     reason: Reason = None
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     place_readings = await _readings(request)
     view = TreasuryView(
         positions=await positions(request.db, place_readings),
@@ -63,7 +63,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         reference=new_reference(request.now()),
         may_record=request.may("incidents.decide"),
     )
-    return request.page("admin/operations/treasury.html", view, fault)
+    return request.page("admin/operations/treasury.html", view)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -61,8 +61,9 @@ async def show_list(request: StaffRequest) -> Response:
         merchant=merchant_text[:MOST_TYPED],
         names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
-    fault = FormFault(request.text("operations.merchant_wrong")) if merchant_text else None
-    return request.page("admin/operations/wallets.html", view, fault)
+    if merchant_text:
+        request.fault = FormFault(request.text("operations.merchant_wrong"))
+    return request.page("admin/operations/wallets.html", view)
 
 
 async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
@@ -94,13 +95,13 @@ class MerchantWalletsView(View, frozen=True):
     may_change: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     # Many a merchant is a person, and this is their money.
     await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
     listed = await wallets.wallets_of(request.db, merchant.id)
     view = MerchantWalletsView(merchant, listed, WALLET_STATUSES, request.may("wallets.change"))
-    return request.page("admin/operations/wallet.html", view, fault)
+    return request.page("admin/operations/wallet.html", view)
 
 
 async def change(request: StaffRequest) -> Response:
@@ -133,7 +134,7 @@ class CloseView(View, frozen=True):
     held: Hundredths
 
 
-async def show_close(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_close(request: StaffRequest) -> Response:
     """What a live wallet holds, before it is closed: of the account's currency unless the address names another.
     Raises NotFound for one that is closed."""
     merchant = await merchant_of(request)
@@ -146,7 +147,7 @@ async def show_close(request: StaffRequest, fault: FormFault | None = None) -> R
         raise NotFound
     held_amounts = await wallets.held(request.db, merchant.id, "live", currency)
     view = CloseView(merchant, currency, status, balance, held_amounts.total)
-    return request.page("admin/operations/wallet_close.html", view, fault)
+    return request.page("admin/operations/wallet_close.html", view)
 
 
 async def close(request: StaffRequest) -> Response:
@@ -191,4 +192,4 @@ async def show_statement(request: StaffRequest) -> Response:
     address = partial(request.admin_url, f"/wallets/{merchant.id}/statement", **hidden_fields)
     movements = await movements_view(request, query, wallet, merchant.created_at, address)
     view = StatementView(merchant, movements, hidden_fields)
-    return request.page("admin/operations/wallet_statement.html", view, movements.fault)
+    return request.page("admin/operations/wallet_statement.html", view)
