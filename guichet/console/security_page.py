@@ -9,7 +9,6 @@ from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPass
 from guichet.accounts.own_account import add_passkey, make_recovery_codes, remove_passkey
 from guichet.console.page_request import ConsoleRequest, FormFault
 from guichet.pages.fields import Fields, Lenient, RowId
-from guichet.pages.views import View
 
 #: What is looked for, in this order: browsers name their ancestors too.
 _BROWSERS: Final = (
@@ -53,58 +52,18 @@ class SecurityForm(Fields):
     name: str = ""
 
 
-class SessionRow(View, frozen=True):
-    id: int
-    own: bool
-    agent: str
-    address: str
-    since: str
-    seen: str
-
-
-class PasskeyRow(View, frozen=True):
-    id: int
-    name: str
-    made: str
-    used: str | None
-
-
-class SecurityView(View, frozen=True):
-    sessions: list[SessionRow]
-    codes_left: int
-    has_codes: bool
-    passkeys: list[PasskeyRow]
-    may_add: bool
-
-
 async def show(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
-    now, date_time = request.now(), request.date_time
+    now = request.now()
     if fault := Query.read(request.query).fault:
         request.fault = FormFault(request.text(_FAULTS[fault]), 200)
-    view = SecurityView(
-        sessions=[
-            SessionRow(
-                id=other.id,
-                own=other.id == session.id,
-                agent=browser_name(other.agent),
-                address=other.address,
-                since=date_time(other.created_at),
-                seen=date_time(other.last_seen_at),
-            )
-            for other in await sessions.of_user(request.db, user.id, now)
-        ],
+    return request.page(
+        "security.html",
+        sessions=[(other, browser_name(other.agent)) for other in await sessions.of_user(request.db, user.id, now)],
         codes_left=await factors.recovery_codes_left(request.db, user.id),
-        has_codes=user.totp_confirmed,
-        passkeys=[
-            PasskeyRow(
-                key.id, key.name, date_time(key.created_at), date_time(key.last_used_at) if key.last_used_at else None
-            )
-            for key in await passkeys.of_user(request.db, user.id)
-        ],
+        passkeys=await passkeys.of_user(request.db, user.id),
         may_add=session.factor_is_fresh(now),
     )
-    return request.page("security.html", view)
 
 
 async def change(request: ConsoleRequest) -> Response:

@@ -10,7 +10,6 @@ from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, choice
-from guichet.pages.views import View
 from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
@@ -33,35 +32,19 @@ class EndpointForm(Fields):
     event: str = WEBHOOK_TEST
 
 
-class EndpointView(View, frozen=True):
-    """`url`: where webhooks go, None while they go nowhere; `secret`: empty unless it was asked for; `failed`: how many
-    deliveries."""
-
-    url: str | None
-    secret: str
-    warnings: list[_Warning]
-    events: tuple[EventName, ...]
-    failed: int
-    may_configure: bool
-    may_see_secret: bool
-    may_send: bool
-
-
 async def show(request: MerchantRequest, *, secret: str = "") -> Response:
+    """`secret`: empty unless it was asked for."""
     query = EndpointQuery.read(request.query)
     endpoint = await merchants.endpoint(request.db, *request.scope)
     _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
-    view = EndpointView(
+    return request.page(
+        "webhooks/endpoint.html",
         url=endpoint.url,
         secret=secret,
         warnings=[query.warning] if query.warning else [],
         events=_events(request),
         failed=failed,
-        may_configure=request.may("webhooks.configure"),
-        may_see_secret=request.may("webhooks.secret"),
-        may_send=request.may("webhooks.resend"),
     )
-    return request.page("webhooks/endpoint.html", view)
 
 
 async def change(request: MerchantRequest) -> Response:

@@ -57,9 +57,9 @@ def _minified(css: str) -> str:
     return re.sub(r" ?([{};,>]) ?", r"\1", css).replace(": ", ":").replace(";}", "}").strip()
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: Any, keep: str = "") -> Any:
     """A text from outside without what turns or hides the text beside it; our own markup, and no text, as it is."""
-    return printable(value) if type(value) is str else value
+    return printable(value, keep=keep) if type(value) is str else value
 
 
 def _sentence(text: str) -> str:

@@ -1,5 +1,7 @@
 """What the pages about one merchant's file share."""
 
+from typing import Any
+
 from starlette.responses import Response
 
 from guichet.console.page_request import StaffRequest
@@ -21,7 +23,9 @@ def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: 
     return request.admin_url(f"/merchants/{merchant.id}{page}", **query)
 
 
-def show_file(request: StaffRequest, merchant: Merchant, page: str, view: View) -> Response:
+def show_file(
+    request: StaffRequest, merchant: Merchant, page: str, view: View | None = None, **values: Any
+) -> Response:
     """A page of the file, with the way to the others. `page`: the name of its template and of its tab."""
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]
     if request.may("documents.view"):
@@ -30,4 +34,4 @@ def show_file(request: StaffRequest, merchant: Merchant, page: str, view: View) 
     if request.may(RIGHT_OF["anonymise_customer"]):
         tabs.append(("anonymise", "/anonymise"))
     links = [(name, address(request, merchant, path), name == page) for name, path in tabs]
-    return request.page(f"admin/merchants/{page}.html", view, merchant=merchant, tabs=links)
+    return request.page(f"admin/merchants/{page}.html", view, merchant=merchant, tabs=links, **values)
