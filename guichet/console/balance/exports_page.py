@@ -1,7 +1,7 @@
 """Exports: what is asked for, how far the worker is, and the files."""
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from pydantic import ValidationError
@@ -51,22 +51,12 @@ class ExportForm(PeriodFields, FilterFields):
 class ExportRow(View, frozen=True):
     """`href`: of the file, None while there is none for this reader."""
 
-    kind: str
-    format: str
-    currency: str | None
+    export: Export
     first: str
     last: str
     who: str | None
     status: str
-    progress: int
-    rows: int | None
-    expires: str
     href: str | None
-
-
-class ExportLimits(View, frozen=True):
-    rows: str
-    most: int
 
 
 class ExportsView(View, frozen=True):
@@ -82,8 +72,8 @@ class ExportsView(View, frozen=True):
     narrowed: list[str]
     rows: list[ExportRow]
     working: bool
-    limits: ExportLimits
-    balance: str | None
+    most_rows: ClassVar = f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f")
+    most: ClassVar = MOST_PREPARED
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -106,8 +96,6 @@ async def show(request: MerchantRequest) -> Response:
         narrowed=await _narrowed(request, form.list_filter),
         rows=[_row(request, export, team.get(export.user_id)) for export in exports],
         working=any(export.status == "pending" for export in exports),
-        limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
-        balance=request.merchant_url("/balance") if request.may("balance.view") else None,
     )
     return request.page("balance/exports.html", view)
 
@@ -138,16 +126,11 @@ def _row(request: MerchantRequest, export: Export, name: str | None) -> ExportRo
     usable = export.can_be_downloaded(request.now())
     gone = export.status in ("direct", "ready") and not usable
     return ExportRow(
-        kind=request.text(f"exports.kind.{export.kind}"),
-        format=request.text(f"exports.format.{export.format}"),
-        currency=export.currency,
+        export=export,
         first=request.day(today(export.since, request.time_zone)),
         last=request.day(today(export.until, request.time_zone)),
         who=name,
         status="expired" if gone else export.status,
-        progress=export.progress,
-        rows=export.row_count,
-        expires=request.date_time(export.expires_at),
         href=_file_href(request, export) if usable and export.user_id == request.person.id else None,
     )
 

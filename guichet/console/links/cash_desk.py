@@ -25,7 +25,6 @@ from guichet.links.links import CASH_DESK_PREFIX, ExternalIdTaken, cash_desk_lin
 from guichet.links.repository import LinkList
 from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code
-from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.refunds import repository as refunds
 
@@ -40,14 +39,6 @@ _TRIES: Final = 10
 #: late.
 _REFRESH: Final = 3
 _REFRESH_LATER: Final = 20
-
-
-class SaleRow(View, frozen=True):
-    href: str
-    amount: str
-    label: str
-    created: str
-    state: SaleState
 
 
 async def show(request: MerchantRequest, waiting: PaymentLink | None = None) -> Response:
@@ -204,20 +195,10 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 )
 
 
-async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
-    now = request.now()
+async def _last_sales(request: MerchantRequest) -> list[tuple[PaymentLink, SaleState]]:
     link_list = LinkList(*request.scope, cash_desk=True, cashier=only_cashier(request))
     sales = await link_repository.walk(request.db, link_list, LAST_SALES)
-    return [
-        SaleRow(
-            href=request.merchant_url(f"/cash-desk/{link.id}"),
-            amount=request.amount(link.amount, link.currency),
-            label=link.description,
-            created=request.date_time(link.created_at),
-            state=_listed_state(link, now),
-        )
-        for link in sales
-    ]
+    return [(link, _listed_state(link, request.now())) for link in sales]
 
 
 def _listed_state(link: PaymentLink, now: Instant) -> SaleState:
