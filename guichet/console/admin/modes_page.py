@@ -129,7 +129,6 @@ class MerchantModesView(View, frozen=True):
 
     rows: list[tuple[PaymentMode, str, bool]]
     modes: list[PaymentMode]
-    may_change: bool
 
 
 async def show_of_merchant(request: StaffRequest) -> Response:
@@ -139,7 +138,6 @@ async def show_of_merchant(request: StaffRequest) -> Response:
     view = MerchantModesView(
         rows=[(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
         modes=modes,
-        may_change=request.may("merchants.change"),
     )
     return show_file(request, merchant, "modes", view)
 
@@ -171,7 +169,6 @@ class ModeRow(View, frozen=True):
 class ModesView(View, frozen=True):
     countries: dict[str, list[ModeRow]]
     modes: list[PaymentMode]
-    may_change: bool
 
 
 async def show(request: StaffRequest) -> Response:
@@ -184,7 +181,6 @@ async def show(request: StaffRequest) -> Response:
     view = ModesView(
         countries=countries,
         modes=[row.mode for row in rows],
-        may_change=request.may("modes.change"),
     )
     return request.page("admin/operations/modes.html", view)
 

@@ -60,17 +60,10 @@ class InvitationForm(Fields):
     role: Lenient[StaffRole] = None
 
 
-class StaffView(View, frozen=True):
-    staff: list[User]
-    roles: tuple[StaffRole, ...]
-    may_change: bool
-
-
 async def show_staff(request: StaffRequest) -> Response:
     staff = await users.staff_in(request.db)
     await record_read(request, "staff.listed", "user", "staff", facts={"users": [user.id for user in staff]})
-    view = StaffView(staff, STAFF_ROLES, request.may("staff.change"))
-    return request.page("admin/people/staff.html", view)
+    return request.page("admin/people/staff.html", colleagues=staff, roles=STAFF_ROLES)
 
 
 async def invite_colleague(request: StaffRequest) -> Response:
@@ -120,12 +113,8 @@ class SearchForm(Fields):
     q: str = ""
 
 
-class SearchView(View, frozen=True):
-    q: str
-
-
 async def show_search(request: StaffRequest) -> Response:
-    return request.page("admin/people/users.html", SearchView(""))
+    return request.page("admin/people/users.html", q="")
 
 
 async def find(request: StaffRequest) -> Response:
@@ -143,7 +132,7 @@ async def find(request: StaffRequest) -> Response:
     await record_read(request, "user.searched", "user", user.id if user else "none")
     if user is None:
         request.fault = FormFault(request.text("admin_people.nobody"), 404)
-        return request.page("admin/people/users.html", SearchView(term))
+        return request.page("admin/people/users.html", q=term)
     return request.redirect(request.admin_url(f"/users/{user.id}"))
 
 

@@ -11,12 +11,11 @@ from guichet.console.admin.merchants.of_merchant import address, merchant_of, sh
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
+from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, DocumentId
 from guichet.merchants import documents
 from guichet.pages.fields import Fields, or_not_found
 from guichet.pages.page_request import HEADERS
 from guichet.pages.uploads import UploadTooLarge
-from guichet.pages.views import View
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
 
@@ -25,27 +24,12 @@ class RemovalForm(Fields):
     reason: Reason = None
 
 
-class DocumentsView(View, frozen=True):
-    documents: list[Document]
-    may_change: bool
-    most: int
-    most_mib: int
-
-
-class RemovalView(View, frozen=True):
-    document: Document
-
-
 async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     await record_read(request, "merchant.documents_listed", "merchant", merchant.id, merchant.id)
-    view = DocumentsView(
-        documents=await documents.list_of(request.db, merchant.id),
-        may_change=request.may("documents.change"),
-        most=MAX_DOCUMENTS,
-        most_mib=MAX_DOCUMENT // 1024 // 1024,
-    )
-    return show_file(request, merchant, "documents", view)
+    listed = await documents.list_of(request.db, merchant.id)
+    most_mib = MAX_DOCUMENT // 1024 // 1024
+    return show_file(request, merchant, "documents", documents=listed, most=MAX_DOCUMENTS, most_mib=most_mib)
 
 
 async def upload(request: StaffRequest) -> Response:
@@ -84,7 +68,7 @@ async def show_removal(request: StaffRequest) -> Response:
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = or_not_found(await documents.get(request.db, merchant.id, _document_id(request)))
-    return show_file(request, merchant, "document_removal", RemovalView(document))
+    return show_file(request, merchant, "document_removal", document=document)
 
 
 async def remove(request: StaffRequest) -> Response:

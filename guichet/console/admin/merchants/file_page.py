@@ -6,7 +6,7 @@ is disabled, or of one who has not accepted yet.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -78,12 +78,11 @@ class FileView(View, frozen=True):
     api_keys: list[tuple[Environment, int]]
     endpoints: list[Endpoint]
     wallets: list[Wallet] | None
-    bounds: tuple[int, int]
     common_rate: int
     today: int | None
     zone: str
-    statuses: tuple[MerchantStatus, ...]
-    may_change: bool
+    bounds: ClassVar = (MIN_DEBIT, MAX_DEBIT)
+    statuses: ClassVar = MERCHANT_STATUSES
 
 
 async def show(request: StaffRequest) -> Response:
@@ -102,12 +101,9 @@ async def show(request: StaffRequest) -> Response:
         api_keys=[(env, sum(key.env == env for key in usable)) for env in ENVS],
         endpoints=[await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
         wallets=await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
-        bounds=(MIN_DEBIT, MAX_DEBIT),
         common_rate=ctx.settings.rate_limit,
         today=await merchant_limits.total_of(ctx.db, merchant.id, day) if merchant.daily_limit is not None else None,
         zone=merchant.time_zone or str(ctx.settings.time_zone),
-        statuses=MERCHANT_STATUSES,
-        may_change=request.may("merchants.change"),
     )
     return show_file(request, merchant, "file", view)
 

@@ -1,7 +1,7 @@
 """What the staff wrote about a merchant."""
 
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -29,8 +29,7 @@ class NotesView(View, frozen=True):
     notes: list[Note]
     pager: Pager
     newest: int
-    most: int
-    may_add: bool
+    most: ClassVar = _MAX_NOTE
 
 
 async def show(request: StaffRequest) -> Response:
@@ -43,8 +42,6 @@ async def show(request: StaffRequest) -> Response:
         notes=page.rows,
         pager=page.pager(lambda note: note.id, partial(address, request, merchant, "/notes")).older_only(),
         newest=await notes.newest(request.db, merchant.id),
-        most=_MAX_NOTE,
-        may_add=request.may("notes.add"),
     )
     return show_file(request, merchant, "notes", view)
 

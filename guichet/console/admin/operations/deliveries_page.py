@@ -1,7 +1,7 @@
 """Webhooks across merchants: endpoints that fail, the latest deliveries, sending one again, or all that failed of a
 merchant."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from starlette.responses import Response
 
@@ -42,11 +42,11 @@ class DeliveriesView(View, frozen=True):
     failing: Any
     deliveries: list[Delivery]
     merchant: str
-    statuses: tuple[DeliveryStatus, ...]
     may_resend: bool
-    periods: tuple[ResendPeriod, ...]
     since: ResendPeriod
     names: dict[MerchantId, str]
+    statuses: ClassVar = DELIVERY_STATUSES
+    periods: ClassVar = RESEND_PERIODS
 
 
 async def show_list(request: StaffRequest) -> Response:
@@ -66,9 +66,7 @@ async def show_list(request: StaffRequest) -> Response:
         failing=failing,
         deliveries=deliveries[:_PAGE_SIZE],
         merchant=merchant_text[:MOST_TYPED],
-        statuses=DELIVERY_STATUSES,
         may_resend=request.may("deliveries.resend") and merchant is not None,
-        periods=RESEND_PERIODS,
         since=offered_period(deliveries, now),
         names=await merchants.names(
             request.db, {row.merchant_id for row in failing} | {row.merchant_id for row in deliveries[:_PAGE_SIZE]}
@@ -89,21 +87,13 @@ async def resend_list(request: StaffRequest) -> Response:
     return request.done(address, resent_act(left), count=str(resent))
 
 
-class DeliveryView(View, frozen=True):
-    delivery: Delivery
-    merchant: str
-    may_resend: bool
-
-
 async def show(request: StaffRequest) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
     names = await merchants.names(request.db, {delivery.merchant_id})
-    view = DeliveryView(
-        delivery, names[delivery.merchant_id], request.may("deliveries.resend") and delivery.status != "pending"
-    )
-    return request.page("admin/operations/delivery.html", view)
+    merchant = names[delivery.merchant_id]
+    return request.page("admin/operations/delivery.html", delivery=delivery, merchant=merchant)
 
 
 async def send_again(request: StaffRequest) -> Response:

@@ -5,7 +5,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
@@ -60,12 +60,6 @@ class IncompleteForm(Exception):
         self.facts = facts
 
 
-class Limits(View, frozen=True):
-    mib: int
-    lines: str
-    days: int
-
-
 class StatementView(View, frozen=True):
     """`differences`: a page of those that were found; `not_kept`: how many more there are."""
 
@@ -77,11 +71,13 @@ class StatementView(View, frozen=True):
     accounts: list[tuple[str, str]]
     sources: list[tuple[str, str]]
     kinds: list[tuple[str, str]]
-    fields: tuple[str, ...]
-    meanings: tuple[str, ...]
-    limits: Limits
-    outcomes: tuple[str, ...]
+    most_lines: str
     utc: Callable[[Instant], str]
+    fields: ClassVar = FIELDS
+    meanings: ClassVar = MEANINGS
+    outcomes: ClassVar = OUTCOMES
+    most_mib: ClassVar = MAX_STATEMENT // 1024 // 1024
+    most_days: ClassVar = _MOST_DAYS
 
 
 async def upload(request: StaffRequest) -> Response:
@@ -136,10 +132,7 @@ async def show(request: StaffRequest) -> Response:
         accounts=_accounts(request),
         sources=[(source, request.text(f"comparison.source.{source}")) for source in _SOURCES],
         kinds=[(kind, request.text(f"comparison.kind.{kind or 'both'}")) for kind in ("", *SUBJECT_TYPES)],
-        fields=FIELDS,
-        meanings=MEANINGS,
-        limits=Limits(MAX_STATEMENT // 1024 // 1024, formatting.whole_number(MAX_LINES, request.language), _MOST_DAYS),
-        outcomes=OUTCOMES,
+        most_lines=formatting.whole_number(MAX_LINES, request.language),
         utc=partial(formatting.date_time, language=request.language, time_zone=UTC),
     )
     return request.page("admin/operations/statement.html", view)

@@ -23,7 +23,7 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, Wallet, WalletStatus
+from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, WalletStatus
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.merchants import repository as merchant_repository
@@ -88,20 +88,12 @@ class WalletForm(Fields):
     reason: Reason = None
 
 
-class MerchantWalletsView(View, frozen=True):
-    merchant: Merchant
-    wallets: list[Wallet]
-    statuses: tuple[WalletStatus, ...]
-    may_change: bool
-
-
 async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     # Many a merchant is a person, and this is their money.
     await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
     listed = await wallets.wallets_of(request.db, merchant.id)
-    view = MerchantWalletsView(merchant, listed, WALLET_STATUSES, request.may("wallets.change"))
-    return request.page("admin/operations/wallet.html", view)
+    return request.page("admin/operations/wallet.html", merchant=merchant, wallets=listed, statuses=WALLET_STATUSES)
 
 
 async def change(request: StaffRequest) -> Response:
