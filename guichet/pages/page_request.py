@@ -111,7 +111,7 @@ class PageRequest:
         return self.base_path + self.renderer.addresses[file]
 
     def render(
-        self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'", **values: Any
+        self, template: str, view: Any = None, status: int = 200, *, forms_to: str = "'self'", **values: Any
     ) -> Response:
         """A page: the template's `view`, and other `values` by their names. `forms_to`: the sources to which its form
         may lead, redirects included (a CSP source list)."""

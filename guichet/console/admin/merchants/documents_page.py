@@ -1,7 +1,6 @@
 """The documents in a merchant's file: upload, download as an attachment, removal with a reason."""
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.responses import Response
 
@@ -9,12 +8,12 @@ from guichet.back_office.errors import DocumentRefused
 from guichet.back_office.merchant_file import add_document, read_document, remove_document
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
+from guichet.console.downloads import attachment
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, DocumentId
 from guichet.merchants import documents
 from guichet.pages.fields import Fields, or_not_found
-from guichet.pages.page_request import HEADERS
 from guichet.pages.uploads import UploadTooLarge
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
@@ -54,14 +53,7 @@ async def download(request: StaffRequest) -> Response:
         await read_document(request.ctx, merchant.id, _document_id(request), request.actor)
     )
     ending = document.name.rpartition(".")[2]
-    headers = {
-        **HEADERS,
-        # Its own name may be in any script; the ASCII one is for programs that do not know the other (RFC 6266).
-        "Content-Disposition": f'attachment; filename="document-{document.id}.{ending}"; '
-        f"filename*=UTF-8''{quote(document.name, safe='')}",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-    }
-    return Response(content, 200, headers, document.media_type)
+    return attachment(content, document.media_type, f"document-{document.id}.{ending}", document.name)
 
 
 async def show_removal(request: StaffRequest) -> Response:
