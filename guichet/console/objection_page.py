@@ -6,14 +6,9 @@ from starlette.responses import Response
 from guichet.accounts import objections
 from guichet.accounts.access_acts import subject_text
 from guichet.accounts.errors import LinkUnusable
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import ActRefused
-from guichet.pages.fields import Fields
-
-
-class ObjectionForm(Fields):
-    reason: Reason = None
 
 
 async def show(request: ConsoleRequest) -> Response:
@@ -28,7 +23,7 @@ async def show(request: ConsoleRequest) -> Response:
 
 
 async def object_to(request: ConsoleRequest) -> Response:
-    form = await request.form(ObjectionForm)
+    form = await request.form(ReasonForm)
     secret = request.path["secret"]
     try:
         _, user = await objections.find(request.ctx, secret)

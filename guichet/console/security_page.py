@@ -1,6 +1,6 @@
 """A person's own security: the second factor, passkeys, recovery codes, and the sessions of all browsers."""
 
-from typing import Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -8,7 +8,7 @@ from guichet.accounts import factors, passkeys, sessions
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
 from guichet.accounts.own_account import add_passkey, make_recovery_codes, remove_passkey
 from guichet.console.page_request import ConsoleRequest, FormFault
-from guichet.pages.fields import Fields, Lenient, RowId
+from guichet.pages.fields import Fields, RowId
 
 #: What is looked for, in this order: browsers name their ancestors too.
 _BROWSERS: Final = (
@@ -36,12 +36,6 @@ _LONGEST: Final = 60
 _FAULTS: Final = {"refused": "passkey.refused", "too_many": "passkey.too_many"}
 
 
-class Query(Fields):
-    """`fault`: of a key that was refused."""
-
-    fault: Lenient[Literal["refused", "too_many"]] = None
-
-
 class SecurityForm(Fields):
     """Ends a session or all others, makes new recovery codes, adds a passkey (`answer`, `name`) or removes one."""
 
@@ -55,8 +49,8 @@ class SecurityForm(Fields):
 async def show(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
     now = request.now()
-    if fault := Query.read(request.query).fault:
-        request.fault = FormFault(request.text(_FAULTS[fault]), 200)
+    if fault := _FAULTS.get(request.query.get("fault", "")):
+        request.fault = FormFault(request.text(fault), 200)
     return request.page(
         "security.html",
         sessions=[(other, browser_name(other.agent)) for other in await sessions.of_user(request.db, user.id, now)],

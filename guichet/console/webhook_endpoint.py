@@ -1,6 +1,6 @@
 """Where webhooks go: the address, the secret that signs them, and a test event."""
 
-from typing import Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -9,7 +9,7 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, Lenient, choice
+from guichet.pages.fields import Fields, choice
 from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
@@ -17,13 +17,7 @@ from guichet.webhooks import delivery_log, endpoints
 from guichet.webhooks.delivery_log import DeliveryFilter
 
 #: What `endpoints.warnings_about` says, each with a text `webhooks.warning.` and its name.
-_Warning = Literal["webhook_address_not_public"]
-
-
-class EndpointQuery(Fields):
-    """What is odd about the address that was saved."""
-
-    warning: Lenient[_Warning] = None
+_WARNINGS: Final = ("webhook_address_not_public",)
 
 
 class EndpointForm(Fields):
@@ -34,14 +28,13 @@ class EndpointForm(Fields):
 
 async def show(request: MerchantRequest, *, secret: str = "") -> Response:
     """`secret`: empty unless it was asked for."""
-    query = EndpointQuery.read(request.query)
     endpoint = await merchants.endpoint(request.db, *request.scope)
     _, failed = await delivery_log.page(request.db, *request.scope, 1, 0, DeliveryFilter("failed"))
     return request.page(
         "webhooks/endpoint.html",
         url=endpoint.url,
         secret=secret,
-        warnings=[query.warning] if query.warning else [],
+        warning=choice(request.query.get("warning"), _WARNINGS),
         events=_events(request),
         failed=failed,
     )

@@ -124,22 +124,13 @@ def _fee_text(request: ConsoleRequest, mode: PaymentMode) -> str:
     return text.replace(".", ",") if request.language == "fr" else text
 
 
-class MerchantModesView(View, frozen=True):
-    """`rows`: each mode with its fee, and whether it is not the one of everybody."""
-
-    rows: list[tuple[PaymentMode, str, bool]]
-    modes: list[PaymentMode]
-
-
 async def show_of_merchant(request: StaffRequest) -> Response:
     merchant, ctx = await merchant_of(request), request.ctx
     everybody = await current_catalogue(ctx, None)
-    modes = list((await current_catalogue(ctx, merchant.id)).modes)
-    view = MerchantModesView(
-        rows=[(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
-        modes=modes,
-    )
-    return show_file(request, merchant, "modes", view)
+    modes = (await current_catalogue(ctx, merchant.id)).modes
+    # Each mode with its fee, and whether it is not the one of everybody.
+    rows = [(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes]
+    return show_file(request, merchant, "modes", rows=rows, operators=[mode.operator for mode in modes])
 
 
 async def change_of_merchant(request: StaffRequest) -> Response:
@@ -166,11 +157,6 @@ class ModeRow(View, frozen=True):
     percent: int | None
 
 
-class ModesView(View, frozen=True):
-    countries: dict[str, list[ModeRow]]
-    modes: list[PaymentMode]
-
-
 async def show(request: StaffRequest) -> Response:
     """`?operator=` leads from a mode to the form about it."""
     rows = await _rows(request)
@@ -178,11 +164,8 @@ async def show(request: StaffRequest) -> Response:
     for row in rows:
         name = row.mode.country or request.text("operations.no_country")
         countries.setdefault(country_name(name, row.mode.country_code, request.language), []).append(row)
-    view = ModesView(
-        countries=countries,
-        modes=[row.mode for row in rows],
-    )
-    return request.page("admin/operations/modes.html", view)
+    operators = [row.mode.operator for row in rows]
+    return request.page("admin/operations/modes.html", countries=countries, operators=operators)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -25,7 +25,6 @@ from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import Merchant
 from guichet.domain.roles import (
     MERCHANT_ROLES,
     STAFF_ROLES,
@@ -38,7 +37,6 @@ from guichet.domain.roles import (
 )
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, choice
-from guichet.pages.views import View
 
 #: What is said after an act.
 _DONE: Final = {
@@ -109,10 +107,6 @@ async def _ask(request: StaffRequest, act_request: ActRequest) -> Response:
     return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
-class SearchForm(Fields):
-    q: str = ""
-
-
 async def show_search(request: StaffRequest) -> Response:
     return request.page("admin/people/users.html", q="")
 
@@ -120,9 +114,9 @@ async def show_search(request: StaffRequest) -> Response:
 async def find(request: StaffRequest) -> Response:
     """Leads to the person's page; those of the staff are not found here. A POST, because what is typed is personal: it
     must not stay in addresses and their logs."""
-    form = await request.form(SearchForm)
+    form = await request.fields()
     request.require("merchants.view")
-    term = form.q.strip()[:_LONGEST_EMAIL]
+    term = form.get("q", "").strip()[:_LONGEST_EMAIL]
     if not term:
         return await show_search(request)
     email = normal_email(term)
@@ -145,16 +139,6 @@ class PersonForm(Fields):
     confirm: Confirmed = False
 
 
-class PersonView(View, frozen=True):
-    """`teams`: the merchants that a user works for; `own`: it is the reader."""
-
-    person: User
-    teams: list[tuple[MerchantRole, Merchant]]
-    roles: tuple[str, ...]
-    own: bool
-    may_change: bool
-
-
 async def show_colleague(request: StaffRequest) -> Response:
     return await _show(request, staff=True)
 
@@ -166,15 +150,9 @@ async def show_user(request: StaffRequest) -> Response:
 async def _show(request: StaffRequest, *, staff: bool) -> Response:
     user = await _person(request, staff=staff)
     await record_read(request, "user.read", "user", user.id)
-    right: StaffRight = "staff.change" if staff else "merchants.change"
-    view = PersonView(
-        person=user,
-        teams=[] if staff else await users.merchants_of(request.db, user.id),
-        roles=STAFF_ROLES if staff else MERCHANT_ROLES,
-        own=user.id == request.person.id,
-        may_change=request.may(right) and user.id != request.person.id,
-    )
-    return request.page("admin/people/person.html", view)
+    teams = [] if staff else await users.merchants_of(request.db, user.id)
+    roles = STAFF_ROLES if staff else MERCHANT_ROLES
+    return request.page("admin/people/person.html", person=user, teams=teams, roles=roles)
 
 
 async def change_colleague(request: StaffRequest) -> Response:

@@ -107,14 +107,10 @@ class LinkPaymentView(View, frozen=True):
     """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card. `contested`:
     a bank has its money."""
 
-    href: str
-    status: str
-    contested: bool
-    total: str
+    payment: Payment
     mode: str
     payer: str | None
-    created: str
-    updated: str
+    contested: bool
 
 
 def payment_view(
@@ -123,14 +119,10 @@ def payment_view(
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
     return LinkPaymentView(
-        href=request.merchant_url(f"/payments/{payment.reference}"),
-        status=payment.status,
-        contested=is_contested,
-        total=request.amount(payment.amount, payment.currency),
+        payment=payment,
         mode=mode.name if mode else payment.operator,
         payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
-        created=request.date_time(payment.created_at),
-        updated=request.date_time(payment.updated_at),
+        contested=is_contested,
     )
 
 

@@ -9,18 +9,14 @@ from guichet.back_office.merchant_file import add_document, read_document, remov
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
 from guichet.console.downloads import attachment
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, DocumentId
 from guichet.merchants import documents
-from guichet.pages.fields import Fields, or_not_found
+from guichet.pages.fields import or_not_found
 from guichet.pages.uploads import UploadTooLarge
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
-
-
-class RemovalForm(Fields):
-    reason: Reason = None
 
 
 async def show(request: StaffRequest) -> Response:
@@ -64,7 +60,7 @@ async def show_removal(request: StaffRequest) -> Response:
 
 
 async def remove(request: StaffRequest) -> Response:
-    form = await request.form(RemovalForm)
+    form = await request.form(ReasonForm)
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = await documents.get(request.db, merchant.id, _document_id(request))

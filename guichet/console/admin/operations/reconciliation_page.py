@@ -4,7 +4,7 @@ ledger with the heads that left the machine."""
 import asyncio
 from collections.abc import Callable
 from datetime import date
-from typing import Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -23,7 +23,6 @@ from guichet.ledger.last_audit import last_audit
 from guichet.ledger.reconciliation_runs import Run, recent_runs
 from guichet.logs import log
 from guichet.pages.days import Period, PeriodFields, this_month
-from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
 
 #: Differences of one run that its page shows; `guichet reconcile --runs --json` has all that were kept.
@@ -86,15 +85,11 @@ def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:
     return form.period(request.time_zone, this_month(request.now(), request.time_zone))
 
 
-class LedgerQuery(Fields):
-    started: Lenient[Literal["yes"]] = None
-
-
 async def show_ledger(request: StaffRequest) -> Response:
-    last, started = await last_audit(request.db), LedgerQuery.read(request.query).started
+    last, started = await last_audit(request.db), request.query.get("started") == "yes"
     # The address still says that an audit was started when its result is there.
     has_result = last is not None and last.finished_at >= earlier(request.now(), _AUDIT_EVERY)
-    working, published = started is not None and not has_result, await last_published(request.db)
+    working, published = started and not has_result, await last_published(request.db)
     return request.page("admin/operations/ledger.html", last=last, published=published, working=working)
 
 

@@ -15,7 +15,7 @@ from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.balance.balance_page import MovementsView, WalletQuery, movements_view
 from guichet.console.balance.documents import month_document
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE, Facts
@@ -27,7 +27,7 @@ from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, Wallet
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.merchants import repository as merchant_repository
-from guichet.pages.fields import Fields, Lenient, row_id
+from guichet.pages.fields import Lenient, row_id
 from guichet.pages.views import View
 
 
@@ -82,10 +82,9 @@ async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
     return dict(sorted(floats.items()))
 
 
-class WalletForm(Fields):
+class WalletForm(ReasonForm):
     status: Lenient[WalletStatus] = None
     currency: Lenient[Currency] = None
-    reason: Reason = None
 
 
 async def show(request: StaffRequest) -> Response:
@@ -110,10 +109,6 @@ async def change(request: StaffRequest) -> Response:
     act = ActRequest("wallet.reopen", wallet_subject(merchant.id, currency), {}, reason)
     approval = await approvals.ask(ctx, act, request.person, CONSOLE)
     return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
-
-
-class CloseForm(Fields):
-    reason: Reason = None
 
 
 class CloseView(View, frozen=True):
@@ -143,7 +138,7 @@ async def show_close(request: StaffRequest) -> Response:
 
 
 async def close(request: StaffRequest) -> Response:
-    form = await request.form(CloseForm)
+    form = await request.form(ReasonForm)
     request.require("wallets.change")
     ctx, merchant = request.ctx, await merchant_of(request)
     currency = WalletQuery.read(request.query).currency or merchant.currency
