@@ -218,7 +218,8 @@ class ConsoleRequest(Wording):
 
     def page(self, template: str, view: View | None = None, *, status: int | None = None, **values: Any) -> Response:
         """A page: its `view`, or `values` by their names where they are few; also those that a group of pages shows
-        around each of them. `status`: by default that of the fault."""
+        around each of them. No value has a name of the frame's (`layout.html`). `status`: by default that of the
+        fault."""
         response = self.render(template, view, status or (self.fault.status if self.fault else 200), **values)
         if self.just_done is not None:
             self.console.cookies.forget(response, DONE)

@@ -47,17 +47,11 @@ class ConfirmationView(View, frozen=True):
     before: str
 
 
-class _ToConfirm(Exception):
-    """The change is first shown to whoever asks for it."""
-
-    def __init__(self, view: ConfirmationView) -> None:
-        super().__init__()
-        self.view = view
-
-
-async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None, form: ModeForm) -> None:
-    """Changes the mode. The first form is answered with the mode before and after; it is changed when that was ticked,
-    if the mode is still the one that was shown. Raises FormFault, _ToConfirm."""
+async def _change_by_form(
+    request: StaffRequest, merchant_id: MerchantId | None, form: ModeForm
+) -> ConfirmationView | None:
+    """Changes the mode, if the form says yes to what it was before and after and it is still that; otherwise what is to
+    be confirmed. Raises FormFault."""
     if form.reason is None:
         raise FormFault(request.text("operations.reason_missing"))
     try:
@@ -67,12 +61,13 @@ async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None,
             # A second form without the tick, or about a mode that changed since, is asked again.
             if form.before is not None:
                 request.fault = FormFault(request.text("admin_modes.confirm_missing"))
-            raise _ToConfirm(_confirmation(request, mode, override))
+            return _confirmation(request, mode, override)
         await change_mode(request.ctx, override, request.actor, form.reason)
     except ClosedForEverybody as closed:
         raise FormFault(request.text("admin_merchants.closed_for_everybody", operator=closed)) from None
     except UnknownOperator:
         raise FormFault(request.text("operations.incomplete")) from None
+    return None
 
 
 def _confirmation(request: StaffRequest, mode: PaymentMode, override: ModeOverride) -> ConfirmationView:
@@ -138,10 +133,8 @@ async def change_of_merchant(request: StaffRequest) -> Response:
     form = await request.form(ModeForm)
     request.require("merchants.change")
     merchant = await merchant_of(request)
-    try:
-        await _change_by_form(request, merchant.id, form)
-    except _ToConfirm as asked:
-        return show_file(request, merchant, "modes_confirmation", asked.view)
+    if to_confirm := await _change_by_form(request, merchant.id, form):
+        return show_file(request, merchant, "modes_confirmation", to_confirm)
     return request.done(address(request, merchant, "/modes"), "mode_changed")
 
 
@@ -172,10 +165,8 @@ async def change(request: StaffRequest) -> Response:
     """Opens or closes a mode for everybody, or sets its general fee, after a confirmation."""
     form = await request.form(ModeForm)
     request.require("modes.change")
-    try:
-        await _change_by_form(request, None, form)
-    except _ToConfirm as asked:
-        return request.page("admin/operations/modes_confirmation.html", asked.view)
+    if to_confirm := await _change_by_form(request, None, form):
+        return request.page("admin/operations/modes_confirmation.html", to_confirm)
     return request.done(request.admin_url("/modes"), "mode_changed")
 
 

@@ -22,7 +22,6 @@ from guichet.clock import DAY, Instant
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, job_result, jobs_view
 from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import OUTCOMES
@@ -51,15 +50,6 @@ _MOST_WORDS: Final = 500
 UTC: Final = ZoneInfo("UTC")
 
 
-class IncompleteForm(Exception):
-    """`fault`: `comparison.form.` and this is the sentence."""
-
-    def __init__(self, fault: str, **facts: Any) -> None:
-        super().__init__(fault)
-        self.fault = fault
-        self.facts = facts
-
-
 class StatementView(View, frozen=True):
     """`differences`: a page of those that were found; `not_kept`: how many more there are."""
 
@@ -85,12 +75,10 @@ async def upload(request: StaffRequest) -> Response:
     request.require(RIGHT_OF["compare_statement"])
     try:
         posted = await request.upload(MAX_STATEMENT)
-        return await ask_worker(request, _PATH, await _read_form(request.ctx, posted))
+        return await ask_worker(request, _PATH, await _read_form(request, posted))
     except UploadTooLarge:
         text = request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
         raise FormFault(text, 413) from None
-    except IncompleteForm as error:
-        raise FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)) from None
     except UnreadableStatement as error:
         raise FormFault(_sentence(request, error)) from None
 
@@ -103,6 +91,10 @@ async def download(request: StaffRequest) -> Response:
         raise NotFound
     content = await asyncio.to_thread(csv_file, result.found)
     return attachment(content, "text/csv; charset=utf-8", file_name("differences", str(job.id), suffix="csv"))
+
+
+def _incomplete(request: StaffRequest, fault: str, **facts: Any) -> FormFault:
+    return FormFault(request.text(f"comparison.form.{fault}", **facts))
 
 
 def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
@@ -161,13 +153,13 @@ def _differences(
     return result.found[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE], Pager(newer, older)
 
 
-async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
-    """What the worker is asked for; the file was read once. Raises IncompleteForm, UnreadableStatement."""
-    form = posted.fields
+async def _read_form(request: StaffRequest, posted: Upload) -> CompareStatement:
+    """What the worker is asked for; the file was read once. Raises FormFault, UnreadableStatement."""
+    form, ctx = posted.fields, request.ctx
     accounts = ctx.providers.accounts_of(form.get("account", ""))
     if not accounts:
-        raise IncompleteForm("account")
-    period = _period(ctx, form)
+        raise _incomplete(request, "account")
+    period = _period(request, form)
     task = CompareStatement(
         account=form["account"],
         file=None,
@@ -178,43 +170,43 @@ async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
         until=period.until if period else None,
     )
     if form.get("source") == "provider":
-        _check_history(ctx, accounts, period)
+        _check_history(request, accounts, period)
         return task
-    return await _with_file(task, bytes(posted.content), ctx.providers.accounts[accounts[0]].provider)
+    return await _with_file(request, task, bytes(posted.content), ctx.providers.accounts[accounts[0]].provider)
 
 
-async def _with_file(task: CompareStatement, content: bytes, provider: str) -> CompareStatement:
+async def _with_file(request: StaffRequest, task: CompareStatement, content: bytes, provider: str) -> CompareStatement:
     if not content:
-        raise IncompleteForm("file")
+        raise _incomplete(request, "file")
     statement = await read_statement(content, task.written(provider), MAX_LINES)
     if task.since is None and statement.since is None:
-        raise IncompleteForm("no_dates")
+        raise _incomplete(request, "no_dates")
     file = await asyncio.to_thread(StatementFile.of, content)
     return CompareStatement(task.account, file, task.columns, task.words, task.only, task.since, task.until)
 
 
-def _check_history(ctx: AppContext, accounts: list[str], period: Period | None) -> None:
-    histories = ctx.registry.histories()
+def _check_history(request: StaffRequest, accounts: list[str], period: Period | None) -> None:
+    histories = request.ctx.registry.histories()
     silent = next((name for name in accounts if name not in histories), None)
     if silent is not None:
-        raise IncompleteForm("no_history", account=silent)
+        raise _incomplete(request, "no_history", account=silent)
     if period is None:
-        raise IncompleteForm("period_needed")
+        raise _incomplete(request, "period_needed")
     if period.until - period.since > _MOST_DAYS * DAY:
-        raise IncompleteForm("period_long", most=_MOST_DAYS)
+        raise _incomplete(request, "period_long", most=_MOST_DAYS)
 
 
-def _period(ctx: AppContext, form: dict[str, str]) -> Period | None:
+def _period(request: StaffRequest, form: dict[str, str]) -> Period | None:
     """None if no day was typed: the period is then that of the file."""
     first, last = form.get("from", "").strip(), form.get("to", "").strip()
     if not first and not last:
         return None
     if not first or not last:
-        raise IncompleteForm("both_days")
-    day = today(ctx.clock.now(), UTC)
+        raise _incomplete(request, "both_days")
+    day = today(request.now(), UTC)
     period = read_period(first, last, UTC, (day, day))
     if period.fault:
-        raise IncompleteForm(f"days_{period.fault}")
+        raise _incomplete(request, f"days_{period.fault}")
     return period
 
 
