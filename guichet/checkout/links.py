@@ -1,6 +1,5 @@
 """The page of a payment link: who is paid and how, the form, the QR code (docs/contract.md, "States"; D30)."""
 
-from markupsafe import Markup
 from msgspec import structs
 from starlette.responses import Response
 
@@ -107,20 +106,6 @@ class LinkView(Record, frozen=True):
     #: The merchant's page for a customer who does not want to pay.
     cancel_href: str | None = None
 
-    @property
-    def faulty(self) -> bool:
-        return self.first_fault is not None
-
-
-class QrCodeView(Record, frozen=True):
-    merchant: str
-    label: str
-    amount: str
-    code: Markup
-    address: str
-    link_href: str
-    test: bool
-
 
 async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
     """The link of this address and its merchant. Raises NotFound when there is none."""
@@ -162,7 +147,8 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
     if state in ("expired", "used_up", "suspended"):
         return request.state_page(state)
     address = f"{pages.public_url}/pay/{link.path}"
-    view = QrCodeView(
+    return page.render(
+        "qr.html",
         merchant=request.merchant.name,
         label=printable_label(link.description),
         amount=formatting.amount(link.amount, link.currency, page.language),
@@ -171,7 +157,6 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
         link_href=request.href,
         test=link.env == "test",
     )
-    return page.render("qr.html", view)
 
 
 def _paid_by(session: PaymentLink, begun: list[Payment]) -> Payment | None:

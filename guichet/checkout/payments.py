@@ -60,7 +60,6 @@ class CheckoutPaymentView(Record, frozen=True):
     identifier: str
     reference: str
     test: bool
-    refunded: bool
     reason: str | None
     #: The customer confirmed with a code in the form, not on the phone.
     confirmed_by_code: bool
@@ -127,7 +126,6 @@ def payment_view(
         identifier=payment_identifier(payment.id),
         reference=payment.reference,
         test=payment.env == "test",
-        refunded=payment.status == "refunded",
         reason=_reason(page, payment, name, shown_bill) if failed else None,
         confirmed_by_code=bool(mode and mode.requires_otp),
         takes_long=age >= _LONG,

@@ -69,29 +69,13 @@ STATES: Final[Mapping[StateName, State]] = {
 }
 
 
-class MessageView(Record, frozen=True):
-    title: str
-    text: str
-    icon: str
-    tone: str
-    reassurance: str | None
-    action: str | None
-    action_href: str | None
-
-
 def state_page(page: PageRequest, name: StateName, action_href: str | None = None, **values: Any) -> Response:
     """The page of one state; `values` fill its texts."""
     state = STATES[name]
-    view = MessageView(
-        title=page.text(f"state.{name}.title", **values),
-        text=page.text(f"state.{name}.text", **values),
-        icon=state.icon,
-        tone=state.tone,
-        reassurance=page.text("state.nothing_charged") if state.nothing_charged else None,
-        action=page.text(f"state.action.{state.action}") if state.action else None,
-        action_href=action_href if state.action else None,
+    title, text = (page.text(f"state.{name}.{part}", **values) for part in ("title", "text"))
+    response = page.render(
+        "message.html", status=state.status, state=state, title=title, text=text, action_href=action_href
     )
-    response = page.render("message.html", view, state.status)
     if state.status == 429:
         response.headers["Retry-After"] = "60"
     return response

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from guichet.accounts.errors import AccountError, Forbidden
+from guichet.accounts.errors import AccountError, CodeRefused, Forbidden, PasswordWeak, TooBusy, TooManyAttempts
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.rights import Member, member
 from guichet.accounts.sessions import Devices
@@ -113,10 +113,10 @@ class Handler(Generic[AnyRequest]):
         self._module, self._name = module, name
         self._function: Callable[..., Awaitable[Response]] | None = None
 
-    async def __call__(self, request: AnyRequest, *fault: FormFault) -> Response:
+    async def __call__(self, request: AnyRequest) -> Response:
         if self._function is None:  # In a thread, which takes turns with the event loop: payments go on.
             self._function = await asyncio.to_thread(self.load)
-        return await self._function(request, *fault)
+        return await self._function(request)
 
     def load(self) -> Callable[..., Awaitable[Response]]:
         function: Callable[..., Awaitable[Response]] = getattr(import_module(self._module), self._name)
@@ -183,9 +183,10 @@ def _page(
         try:
             return await change(request)
         except FormFault as fault:
-            return await show(request, fault)
-        except ActRefused as refusal:
-            return await show(request, request.refused(refusal))
+            request.fault = fault
+        except (ActRefused, CodeRefused, PasswordWeak, TooBusy, TooManyAttempts) as refusal:
+            request.fault = request.fault_of(refusal)
+        return await show(request)
 
     async def endpoint(http: Request) -> Response:
         request = await kind.begin(console, http)

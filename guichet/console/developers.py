@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts import key_management
 from guichet.clock import Instant
-from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock_view
+from guichet.console.clock_form import ClockForm, change_clock, clock_view
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequest
 from guichet.domain.audit_log import ActRefused
@@ -67,40 +67,19 @@ class KeyRow(View, frozen=True):
         return cls(key, key.state(now), scopes_of(key.scopes), (key.networks or "").split())
 
 
-class KeysView(View, frozen=True):
-    """`created`: the key that was just made, shown this once; `newest`: the id of the last one."""
-
-    keys: list[KeyRow]
-    newest: int
-    created: str | None
-    may_change: bool
-    may_see_requests: bool
-    has_clock: bool
-    scopes: tuple[KeyScope, ...]
-    api: str
-    docs: str
-    guide: str
-
-
-async def show_keys(request: MerchantRequest, fault: FormFault | None = None, created: str | None = None) -> Response:
+async def show_keys(request: MerchantRequest, created: str | None = None) -> Response:
+    """`created`: the key that was just made, shown this once."""
     keys = [
         *await api_keys.not_revoked(request.db, *request.scope, key_management.MOST_KEYS),
         *await api_keys.revoked(request.db, *request.scope, _REVOKED),
     ]
-    now, base_path = request.now(), request.base_path
-    view = KeysView(
-        keys=[KeyRow.of(key, now) for key in keys],
+    return request.page(
+        "developers/keys.html",
+        keys=[KeyRow.of(key, request.now()) for key in keys],
         newest=await key_management.newest(request.db, *request.scope),
         created=created,
-        may_change=request.may("keys.change"),
-        may_see_requests=request.may("requests.view"),
-        has_clock=request.env == "test",
         scopes=KEY_SCOPES,
-        api=f"{request.console.public_url}/v1",
-        docs=f"{base_path}/docs",
-        guide=f"{base_path}/docs/guide",
     )
-    return request.page("developers/keys.html", view, fault)
 
 
 async def change_keys(request: MerchantRequest) -> Response:
@@ -219,22 +198,10 @@ async def show_requests(request: MerchantRequest) -> Response:
     return request.page("developers/requests.html", view)
 
 
-class TestClockView(View, frozen=True):
-    """`clock`: None in the live environment, which has none; `in_test`: the page that does."""
-
-    clock: ClockView | None
-    may_change: bool
-    in_test: str
-
-
-async def show_clock(request: MerchantRequest, fault: FormFault | None = None) -> Response:
-    """Time passes for what waits in the merchant's test environment."""
-    view = TestClockView(
-        clock=await clock_view(request, request.merchant.id) if request.env == "test" else None,
-        may_change=request.may("keys.change"),
-        in_test=request.merchant_url("/developers/clock", "test"),
-    )
-    return request.page("developers/clock.html", view, fault)
+async def show_clock(request: MerchantRequest) -> Response:
+    """Time passes for what waits in the merchant's test environment; there is no other clock."""
+    clock = await clock_view(request, request.merchant.id) if request.env == "test" else None
+    return request.page("developers/clock.html", clock=clock)
 
 
 async def move_clock(request: MerchantRequest) -> Response:

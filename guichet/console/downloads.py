@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import AsyncIterator
+from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
 
@@ -15,8 +16,12 @@ def file_name(*parts: str, suffix: str) -> str:
     return f"{re.sub(r'[^a-z0-9]+', '-', text).strip('-')[:100]}.{suffix}"
 
 
-def attachment(content: bytes, media_type: str, name: str) -> Response:
-    return Response(content, headers=_headers(name), media_type=media_type)
+def attachment(content: bytes, media_type: str, name: str, own_name: str = "") -> Response:
+    """`own_name`: another one, in any script; `name` is for programs that do not know it (RFC 6266)."""
+    headers = _headers(name)
+    if own_name:
+        headers["Content-Disposition"] += f"; filename*=UTF-8''{quote(own_name, safe='')}"
+    return Response(content, headers=headers, media_type=media_type)
 
 
 def streamed_attachment(content: AsyncIterator[bytes], media_type: str, name: str, size: int | None = None) -> Response:

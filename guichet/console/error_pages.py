@@ -73,6 +73,6 @@ async def error_page(console: Console, request: Request, error: Exception) -> Re
     if name == "server_error" and isinstance(error, GuichetError):
         log.error("page.unexpected_error", code=error.code, error=repr(error))
     log_storage_error(error)
-    response = page.show("message.html", status, name=name, action=page.console_url(""))
+    response = page.page("message.html", status=status, name=name, action=page.console_url(""))
     response.headers.update(error_headers(error))
     return response

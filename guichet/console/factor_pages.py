@@ -5,7 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys
-from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyAttempts
+from guichet.accounts.errors import CodeRefused, SecondFactorNeeded
 from guichet.accounts.own_account import add_telephone, change_telephone
 from guichet.accounts.sign_in import give_factor
 from guichet.clock import MINUTE, earlier
@@ -21,7 +21,7 @@ _SET_UP_WITHIN: Final = 15 * MINUTE
 
 async def ask(request: ConsoleRequest) -> Response:
     _, user = request.signed_in
-    if not user.totp_confirmed:
+    if not user.totp_confirmed and request.fault is None:
         return request.redirect(request.console_url("/factor/setup", next=request.query.get("next")))
     return await code_form(request)
 
@@ -29,13 +29,8 @@ async def ask(request: ConsoleRequest) -> Response:
 async def give(request: ConsoleRequest) -> Response:
     form = await request.fields()
     session, user = request.signed_in
-    try:
-        signed = await give_factor(request.console.accounts, session, user, form.get("code", ""), request.browser())
-    except CodeRefused:
-        return await code_form(request, 422, request.text("factor.refused"), next_page(request, form.get("next")))
-    except TooManyAttempts as refused:
-        return await code_form(request, 429, request.too_many(refused), next_page(request, form.get("next")))
-    return request.sign_in_response(signed, next_page(request, form.get("next")))
+    signed = await give_factor(request.console.accounts, session, user, form.get("code", ""), request.browser())
+    return request.sign_in_response(signed, next_page(request))
 
 
 async def show_setup(request: ConsoleRequest) -> Response:
@@ -44,15 +39,16 @@ async def show_setup(request: ConsoleRequest) -> Response:
     Who has one that counts sees none: a link to this page must not take anybody's second factor away. `?next=`: the
     page that asked for the factor.
     """
-    to = request.query.get("next")
-    if elsewhere := _elsewhere(request, to):
+    if elsewhere := _elsewhere(request, request.query.get("next")):
         return elsewhere
     session, user = request.signed_in
     ctx = request.ctx
+    if request.fault:
+        return _setup_form(request, None)
     if user.totp_secret is not None and user.updated_at >= session.created_at:
-        return _setup_form(request, ctx.vault.decrypt(user.totp_secret), to=to)
+        return _setup_form(request, ctx.vault.decrypt(user.totp_secret))
     try:
-        return _setup_form(request, await factors.begin_totp(ctx, user), to=to)
+        return _setup_form(request, await factors.begin_totp(ctx, user))
     except CodeRefused:  # Another session of the person was faster.
         return request.redirect(request.console_url("/security"))
 
@@ -63,17 +59,12 @@ async def set_up(request: ConsoleRequest) -> Response:
     if elsewhere := _elsewhere(request, form.get("next")):
         return elsewhere
     session, user = request.signed_in
-    try:
-        signed, codes = await add_telephone(
-            request.console.accounts, user, session, form.get("code", ""), request.actor, request.browser()
-        )
-    except CodeRefused:
-        return _setup_form(request, None, 422, request.text("factor.refused"), to=form.get("next"))
-    except TooManyAttempts as refused:
-        return _setup_form(request, None, 429, request.too_many(refused), to=form.get("next"))
+    signed, codes = await add_telephone(
+        request.console.accounts, user, session, form.get("code", ""), request.actor, request.browser()
+    )
     # The forms of this page are already those of the renewed session.
     request.state, request.secret = "open", signed.secret
-    response = request.show("recovery_codes.html", codes=codes, next=next_page(request, form.get("next")))
+    response = request.page("recovery_codes.html", codes=codes, next=next_page(request))
     request.set_cookies(response, signed)
     return response
 
@@ -97,6 +88,8 @@ async def show_new_telephone(request: ConsoleRequest) -> Response:
     """The seed for another telephone. The one before counts until the new one has proved itself."""
     session, user = request.signed_in
     ctx = request.ctx
+    if request.fault:
+        return _setup_form(request, None, replaces=True)
     if not user.totp_confirmed:
         return request.redirect(request.console_url("/factor/setup"))
     if not session.factor_is_fresh(ctx.clock.now()):
@@ -109,60 +102,37 @@ async def show_new_telephone(request: ConsoleRequest) -> Response:
 async def take_new_telephone(request: ConsoleRequest) -> Response:
     form = await request.fields()
     session, user = request.signed_in
-    ctx, accounts = request.ctx, request.console.accounts
     if user.next_totp_secret is None:
         return request.redirect(request.console_url("/security"))
-    if not session.factor_is_fresh(ctx.clock.now()):
+    if not session.factor_is_fresh(request.now()):
         raise SecondFactorNeeded
-    try:
-        await change_telephone(accounts, user, session, form.get("code", ""), request.actor, request.browser())
-    except CodeRefused:
-        status, fault = 422, request.text("factor.refused")
-    except TooManyAttempts as refused:
-        status, fault = 429, request.too_many(refused)
-    else:
-        return request.done(request.console_url("/security"), "telephone_changed")
-    return _setup_form(request, None, status, fault, replaces=True)
+    accounts, code = request.console.accounts, form.get("code", "")
+    await change_telephone(accounts, user, session, code, request.actor, request.browser())
+    return request.done(request.console_url("/security"), "telephone_changed")
 
 
-async def code_form(request: ConsoleRequest, status: int = 200, fault: Any = None, to: str | None = None) -> Response:
-    """`to`: where to go on afterwards; by default what the address of this page says."""
+async def code_form(request: ConsoleRequest) -> Response:
     _, user = request.signed_in
-    has_passkeys = bool(await passkeys.of_user(request.db, user.id))
-    to = to or next_page(request, request.query.get("next"))
     console, ctx = request.console, request.ctx
     demo_code = None
     if console.without_password is not None and request.is_from_this_machine:
         demo_code = console.without_password.code(user, ctx.vault, ctx.clock.now())
-    recovery = "recovery" in request.query or "recovery" in request.form_values
-    return request.show(
+    return request.page(
         "factor.html",
-        status,
-        fault=fault,
-        next=to,
-        has_passkeys=has_passkeys,
+        next=next_page(request),
+        has_passkeys=bool(await passkeys.of_user(request.db, user.id)),
         demo_code=demo_code,
-        recovery=recovery,
+        recovery="recovery" in request.query or "recovery" in request.form_values,
     )
 
 
-def _setup_form(
-    request: ConsoleRequest,
-    seed: str | None,
-    status: int = 200,
-    fault: Any = None,
-    *,
-    to: str | None = None,
-    replaces: bool = False,
-) -> Response:
-    """`seed`: None in the answer to a wrong code, which only leads back to it. `to`: where to go on afterwards.
-    `replaces`: for a telephone that takes the place of another one."""
+def _setup_form(request: ConsoleRequest, seed: str | None, *, replaces: bool = False) -> Response:
+    """`seed`: None in the answer to a wrong code, which only leads back to it. `replaces`: for a telephone that takes
+    the place of another one."""
     _, user = request.signed_in
     values: dict[str, Any] = {"seed": None}
     if seed is not None:
         address = factors.totp_address(seed, user)
         groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
         values = {"qr": qr_code(address, request.text("setup.qr").unescape()), "seed": groups, "address": address}
-    return request.show(
-        "factor_setup.html", status, **values, fault=fault, next=next_page(request, to), replaces=replaces
-    )
+    return request.page("factor_setup.html", **values, next=next_page(request), replaces=replaces)

@@ -7,6 +7,8 @@ from uuid import uuid4
 
 from pydantic import BeforeValidator
 
+from guichet.pages.fields import Fields
+
 _TOKEN: Final = re.compile(r"[0-9a-f]{32}")
 _MAX_REASON: Final = 500
 
@@ -21,6 +23,10 @@ def _one_line(text: str) -> str | None:
 
 #: Why somebody of the staff does something, for the audit log; None if no reason was given.
 Reason = Annotated[str | None, BeforeValidator(_one_line)]
+
+
+class ReasonForm(Fields):
+    reason: Reason = None
 
 
 def new_form_token() -> str:

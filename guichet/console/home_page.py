@@ -12,4 +12,4 @@ async def show(request: ConsoleRequest) -> Response:
         return request.redirect(request.admin_url(""))
     if len(request.memberships) == 1:
         return request.redirect(request.first_page(*request.memberships[0]))
-    return request.show("home.html")
+    return request.page("home.html")

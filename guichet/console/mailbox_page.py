@@ -12,12 +12,8 @@ async def show(request: ConsoleRequest) -> Response:
     if not request.is_from_this_machine:
         raise NotFound
     mails = [
-        {
-            "to": mail.recipient,
-            "at": request.date_time(mail.created_at),
-            "text": text_of(mail.kind, mail.message, request.time_zone),
-        }
+        (mail, text_of(mail.kind, mail.message, request.time_zone))
         for mail in await request.console.accounts.outbox.latest(request.db)
         if mail.message is not None
     ]
-    return request.show("mailbox.html", mails=mails)
+    return request.page("mailbox.html", mails=mails)

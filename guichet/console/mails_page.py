@@ -5,10 +5,9 @@ from typing import Literal
 from starlette.responses import Response
 
 from guichet.accounts.payment_mails import choices, choose_own, choose_receipts
-from guichet.console.page_request import FormFault, MerchantRequest
+from guichet.console.page_request import MerchantRequest
 from guichet.domain.mails import PAYMENT_MAILS, PaymentMails
 from guichet.pages.fields import Fields, Lenient
-from guichet.pages.views import View
 
 
 class MailsForm(Fields):
@@ -19,26 +18,9 @@ class MailsForm(Fields):
     receipts: Lenient[Literal["yes"]] = None
 
 
-class MailsView(View, frozen=True):
-    """`email`: where the person's own mails go. `offered`: how often."""
-
-    email: str
-    own: PaymentMails | None
-    offered: tuple[PaymentMails, ...]
-    receipts: bool
-    may_change: bool
-
-
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
-    mail_choices = await choices(request.db, request.merchant.id, request.person.id)
-    view = MailsView(
-        email=request.person.email,
-        own=mail_choices.own,
-        offered=PAYMENT_MAILS,
-        receipts=mail_choices.receipts,
-        may_change=request.may("team.change"),
-    )
-    return request.page("mails.html", view, fault)
+async def show(request: MerchantRequest) -> Response:
+    own, receipts = await choices(request.db, request.merchant.id, request.person.id)
+    return request.page("mails.html", own=own, receipts=receipts, offered=PAYMENT_MAILS)
 
 
 async def change(request: MerchantRequest) -> Response:

@@ -6,14 +6,9 @@ from starlette.responses import Response
 from guichet.accounts import objections
 from guichet.accounts.access_acts import subject_text
 from guichet.accounts.errors import LinkUnusable
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import ConsoleRequest
 from guichet.domain.audit_log import ActRefused
-from guichet.pages.fields import Fields
-
-
-class ObjectionForm(Fields):
-    reason: Reason = None
 
 
 async def show(request: ConsoleRequest) -> Response:
@@ -24,11 +19,11 @@ async def show(request: ConsoleRequest) -> Response:
     if request.chosen_language is None:
         request.language = user.language
     about = await subject_text(request.db, approval.subject)
-    return request.show("objection.html", approval=approval, subject=about, email=user.email, done=False)
+    return request.page("objection.html", approval=approval, subject=about, email=user.email, done=False)
 
 
 async def object_to(request: ConsoleRequest) -> Response:
-    form = await request.form(ObjectionForm)
+    form = await request.form(ReasonForm)
     secret = request.path["secret"]
     try:
         _, user = await objections.find(request.ctx, secret)
@@ -37,8 +32,8 @@ async def object_to(request: ConsoleRequest) -> Response:
         return _unusable(request)
     if request.chosen_language is None:
         request.language = user.language
-    return request.show("objection.html", done=True)
+    return request.page("objection.html", done=True)
 
 
 def _unusable(request: ConsoleRequest) -> Response:
-    return request.show("message.html", 410, name="objection_unusable", action=request.console_url("/"))
+    return request.page("message.html", status=410, name="objection_unusable", action=request.console_url("/"))

@@ -1,32 +1,34 @@
 """One request for a page of the console: who is signed in, the token of its forms, and what every page shows around its
 content."""
 
-from types import SimpleNamespace
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import parse_qsl, urlencode
 
 from markupsafe import Markup
-from msgspec import structs
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.accounts import sessions
-from guichet.accounts.errors import AccountError
+from guichet.accounts.errors import AccountError, PasswordWeak, TooBusy, TooManyAttempts
 from guichet.accounts.rights import Member, StaffMember, staff_member
 from guichet.accounts.sign_in import Browser, SessionState, SignedIn, state_of
 from guichet.clock import Instant
 from guichet.console import form_tokens
 from guichet.console.console import ADMIN_ROOT, ROOT, Console
 from guichet.console.cookies import DEVICE, DONE, PASSKEY, SESSION
+from guichet.console.forms import form_token, new_form_token
 from guichet.console.navigation import Navigation, first_path
 from guichet.console.wording import Wording
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.domain.accounts import Session, User, is_secret
 from guichet.domain.audit_log import Actor, ActRefused
+from guichet.domain.errors import InvalidRequest
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
-from guichet.domain.money import plain
 from guichet.domain.roles import MerchantRight, MerchantRole, StaffRight
 from guichet.pages import i18n
 from guichet.pages.fields import Fields
@@ -44,12 +46,14 @@ PAGE_REQUEST: Final = "guichet.page_request"
 
 
 class FormFault(Exception):
-    """What is wrong with a form, for the person who sent it: its page is shown again."""
+    """What is wrong with a form, for the person who sent it: its page is shown again. `at_fields`: sentences that stand
+    beside a field."""
 
-    def __init__(self, text: str, status: int = 422) -> None:
+    def __init__(self, text: str, status: int = 422, at_fields: Mapping[str, Sequence[str]] | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.status = status
+        self.at_fields = at_fields or {}
 
 
 class FormRefused(AccountError):
@@ -59,7 +63,10 @@ class FormRefused(AccountError):
 class ConsoleRequest(Wording):
     """`secret`, `session` and `user` are None together: nobody is signed in. `memberships`: the merchants that the user
     works for, with the role. `state`: what the session may do; `navigation`: what leads from this page to others;
-    `form_values`: the fields of the form that was sent."""
+    `form_values`: the fields of the form that was sent; `fault`: what is wrong with it, or with the address."""
+
+    #: As whom the person sees the page of a merchant; None on any other page.
+    membership: Member | None = None
 
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(console, request)
@@ -70,6 +77,7 @@ class ConsoleRequest(Wording):
         self.state: SessionState = "open"
         self.navigation = Navigation()
         self.form_values: dict[str, str] = {}
+        self.fault: FormFault | None = None
 
     @classmethod
     async def begin(cls, console: Console, request: Request) -> Self:
@@ -102,6 +110,11 @@ class ConsoleRequest(Wording):
         return self.signed_in[1]
 
     @property
+    def reader(self) -> User | None:
+        """Whom the frame of the page names: nobody before they gave all factors."""
+        return self.user if self.state == "open" else None
+
+    @property
     def actor(self) -> Actor:
         """As the audit log names who is signed in."""
         return Actor(self.person.email, "console")
@@ -131,9 +144,12 @@ class ConsoleRequest(Wording):
         return client is not None and client.host in ("127.0.0.1", "::1") and not proxied
 
     async def form(self, model: type[Form]) -> Form:
-        """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one, and
-        NotFound if it names a row by an invalid id."""
-        return model.read(await self.fields())
+        """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one,
+        InvalidRequest for a value that none of our forms has, and NotFound if it names a row by an invalid id."""
+        try:
+            return model.read(await self.fields())
+        except ValidationError:
+            raise InvalidRequest from None
 
     async def fields(self) -> dict[str, str]:
         """The same, for a form whose fields are not known beforehand."""
@@ -156,7 +172,20 @@ class ConsoleRequest(Wording):
         if self.secret is not None and not form_tokens.is_of(self.secret, form.get("csrf", "")):
             raise FormRefused
 
+    def form_value(self, name: str, default: str = "") -> str:
+        """What a field of a form holds: what was typed, on the page that says what is wrong with it."""
+        return self.form_values.get(name, default) if self.fault else default
+
+    def faults_at(self, field: str) -> Sequence[str]:
+        return self.fault.at_fields.get(field, ()) if self.fault else ()
+
     @property
+    def form_token(self) -> str:
+        """For the hidden field `form`, so that a form counts once, however often it is sent: on the page that says what
+        is wrong with one, the token that it has."""
+        return form_token(self.form_values) or new_form_token()
+
+    @cached_property
     def csrf(self) -> str:
         """A token for the forms of this page, empty without a session."""
         return form_tokens.issue(self.secret) if self.secret is not None else ""
@@ -174,15 +203,25 @@ class ConsoleRequest(Wording):
         env: Environment = "test" if merchant.status == "pending" else "live"
         return self.console_url(f"/{merchant.id}/{env}{first_path(role, env)}")
 
-    def refused(self, refusal: ActRefused) -> FormFault:
-        """An act that the rules do not allow, as a fault of its form."""
-        return FormFault(self.message_text(refusal.message), 409)
+    def fault_of(self, error: ActRefused | AccountError) -> FormFault:
+        """What was refused to the person, as a fault of the form that asked for it."""
+        match error:
+            case ActRefused():
+                return FormFault(self.message_text(error.message), 409)
+            case TooManyAttempts():
+                return FormFault(self.too_many(error), 429)
+            case TooBusy():
+                return FormFault(self.text("sign_in.busy"), 503)
+            case PasswordWeak():
+                return FormFault(self.text(f"password.weak.{error.weakness}"))
+        return FormFault(self.text("factor.refused"))
 
-    def show(self, template: str, status: int = 200, **view: Any) -> Response:
-        """What surrounds every page: the person, the way out, the token of forms, what was just done."""
-        view = {**view, **self.chrome()}
-        response = self.render(template, SimpleNamespace(**view), status)
-        if view["just_done"] is not None:
+    def page(self, template: str, view: View | None = None, *, status: int | None = None, **values: Any) -> Response:
+        """A page: its `view`, or `values` by their names where they are few; also those that a group of pages shows
+        around each of them. No value has a name of the frame's (`layout.html`). `status`: by default that of the
+        fault."""
+        response = self.render(template, view, status or (self.fault.status if self.fault else 200), **values)
+        if self.just_done is not None:
             self.console.cookies.forget(response, DONE)
         return response
 
@@ -192,8 +231,10 @@ class ConsoleRequest(Wording):
         self.console.cookies.set(response, DONE, urlencode({"act": act, **facts}))
         return response
 
-    def _just_done(self) -> Markup | None:
-        """None also for a value that no version of ours has set: a browser can send anything as a cookie."""
+    @cached_property
+    def just_done(self) -> Markup | None:
+        """What the act before did, shown once. None also for a value that no version of ours has set: a browser can
+        send anything as a cookie."""
         done = self.console.cookies.read(self.http, DONE)
         if done is None:
             return None
@@ -204,37 +245,6 @@ class ConsoleRequest(Wording):
             return self.text(key, **texts) if self.renderer.has(key) else None
         except (KeyError, ValueError):
             return None
-
-    def page(self, template: str, view: View, fault: FormFault | None = None, **frame: Any) -> Response:
-        """A page: the fields of its view; what is wrong with the form that was sent, beside what
-        was typed. `frame`: what a group of pages shows around each of them."""
-        values = structs.asdict(view)
-        form = {"fault": fault.text if fault else None, "form_values": self.form_values if fault else {}}
-        return self.show(template, fault.status if fault else 200, **{**form, **values, **frame})
-
-    def chrome(self) -> dict[str, Any]:
-        return {
-            "csrf": self.csrf,
-            "user": self.user if self.state == "open" else None,
-            "signed_in": self.user,
-            "memberships": self.memberships,
-            "first_page": self.first_page,
-            "console_url": self.console_url,
-            "admin_url": self.admin_url,
-            "member": None,
-            **structs.asdict(self.navigation),
-            "repeat": "repeat" in self.query,
-            "just_done": self._just_done(),
-            "chosen_language": self.chosen_language,
-            "date_time": self.date_time,
-            "amount": self.amount,
-            "charged": self.charged,
-            "message_text": self.message_text,
-            "operator_name": self.operator_name,
-            "word": self.word,
-            "stated_amount": self.stated_amount,
-            "plain": plain,
-        }
 
     def sign_in_response(self, signed: SignedIn, to: str) -> Response:
         """Sends a person who just proved who they are to `to`, with the cookies."""
@@ -251,18 +261,14 @@ class ConsoleRequest(Wording):
 class MerchantRequest(ConsoleRequest):
     """A page about one merchant, in one environment."""
 
-    def __init__(self, console: Console, request: Request) -> None:
-        super().__init__(console, request)
-        self._member: Member | None = None
-
     @property
     def member(self) -> Member:
         """The person as a member of the merchant's team, in the environment of the page."""
-        assert self._member is not None
-        return self._member
+        assert self.membership is not None
+        return self.membership
 
     def act_as(self, member: Member) -> None:
-        self._member = member
+        self.membership = member
         self.belongs_to(member.merchant)
 
     @property
@@ -289,11 +295,6 @@ class MerchantRequest(ConsoleRequest):
         """The address of a page about the same merchant, in the same environment unless another is named."""
         member = self.member
         return self.href(f"{ROOT}/{member.merchant.id}/{env or member.env}{path}", **query)
-
-    def chrome(self) -> dict[str, Any]:
-        if self._member is None:
-            return super().chrome()
-        return {**super().chrome(), "member": self._member, "merchant_url": self.merchant_url}
 
 
 class StaffRequest(ConsoleRequest):

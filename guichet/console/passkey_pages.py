@@ -5,10 +5,11 @@ from starlette.responses import Response
 from guichet.accounts import passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, SignInRefused, TooManyAttempts, TooManyPasskeys
 from guichet.accounts.sign_in import give_passkey, sign_in_with_passkey
+from guichet.console import sign_in_page
 from guichet.console.cookies import PASSKEY
 from guichet.console.factor_pages import code_form
-from guichet.console.page_request import ConsoleRequest
-from guichet.console.sign_in_page import next_page, sign_in_form
+from guichet.console.page_request import ConsoleRequest, FormFault
+from guichet.console.sign_in_page import next_page
 from guichet.domain.accounts import is_secret, new_secret
 
 _JSON = "application/json"
@@ -47,20 +48,16 @@ def _challenge(request: ConsoleRequest, options: str, browser: str) -> Response:
 
 async def answer(request: ConsoleRequest) -> Response:
     """Signs in, or gives the second factor of a session that is open already."""
-    form = await request.fields()
-    credential, to = form.get("answer", ""), next_page(request, form.get("next"))
+    credential = (await request.fields()).get("answer", "")
     accounts = request.console.accounts
     try:
         if request.session is None or request.user is None:
-            return request.sign_in_response(await sign_in_with_passkey(accounts, credential, request.browser()), to)
-        signed = await give_passkey(accounts, request.session, request.user, credential, request.browser())
-        return request.sign_in_response(signed, to)
+            signed = await sign_in_with_passkey(accounts, credential, request.browser())
+        else:
+            signed = await give_passkey(accounts, request.session, request.user, credential, request.browser())
+        return request.sign_in_response(signed, next_page(request))
     except (SignInRefused, CodeRefused):
-        status, fault = 422, request.text("passkey.refused")
+        request.fault = FormFault(request.text("passkey.refused"))
     except TooManyAttempts as refused:
-        status, fault = 429, request.too_many(refused)
-    return (
-        await code_form(request, status, fault, to)
-        if request.user
-        else sign_in_form(request, status, fault=fault, to=to)
-    )
+        request.fault = request.fault_of(refused)
+    return await (code_form(request) if request.user else sign_in_page.show(request))

@@ -1,34 +1,28 @@
 """Choosing a password: of an invitation, by the link of a mail, or in place of the present one."""
 
-from typing import Any
-
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from guichet.accounts import mail_links
-from guichet.accounts.errors import LinkUnusable, PasswordWeak, SignInRefused, TooBusy, TooManyAttempts
+from guichet.accounts.errors import LinkUnusable, SignInRefused
 from guichet.accounts.link_acceptance import accept, count_request, join_team, mail_new_password, reset_password
 from guichet.accounts.own_account import change_password
 from guichet.console.cookies import DEVICE
-from guichet.console.page_request import ConsoleRequest
+from guichet.console.page_request import ConsoleRequest, FormFault
 from guichet.domain.accounts import LinkPurpose, normal_name
 from guichet.merchants import repository as merchants
 
 
 async def show_request(request: ConsoleRequest) -> Response:
-    return request.show("password_request.html", asked=False, email="", fault=None)
+    return request.page("password_request.html", asked=False)
 
 
 async def request_link(request: ConsoleRequest) -> Response:
     """The answer is the same whether the address has an account or not."""
-    form = await request.fields()
-    email = form.get("email", "")
+    email = (await request.fields()).get("email", "")
     accounts = request.console.accounts
-    try:
-        await count_request(accounts, email, request.browser())
-    except TooManyAttempts as refused:
-        return request.show("password_request.html", 429, asked=False, email=email, fault=request.too_many(refused))
-    response = request.show("password_request.html", asked=True, email="", fault=None)
+    await count_request(accounts, email, request.browser())
+    response = request.page("password_request.html", asked=True)
     response.background = BackgroundTask(mail_new_password, accounts, email)
     return response
 
@@ -63,24 +57,18 @@ async def _choose(request: ConsoleRequest, purpose: LinkPurpose, form: dict[str,
     accounts, secret, password = request.console.accounts, request.path["secret"], form.get("password", "")
     name = form.get("name", "")
     if purpose == "invitation" and normal_name(name) is None:
-        return await _form(request, purpose, 422, request.name_fault(name, "password.name"), name)
+        raise FormFault(request.name_fault(name, "password.name"))
     try:
         if purpose == "invitation":
             signed = await accept(accounts, secret, normal_name(name), password, request.browser())
         else:
             signed = await reset_password(accounts, secret, password, request.browser())
-    except PasswordWeak as refused:
-        return await _form(request, purpose, 422, request.text(f"password.weak.{refused.weakness}"), name)
-    except TooBusy:
-        return await _form(request, purpose, 503, request.text("sign_in.busy"), name)
     except LinkUnusable:
         return _unusable(request)
     return request.sign_in_response(signed, request.console_url(""))
 
 
-async def _form(
-    request: ConsoleRequest, purpose: LinkPurpose, status: int = 200, fault: Any = None, name: str | None = None
-) -> Response:
+async def _form(request: ConsoleRequest, purpose: LinkPurpose) -> Response:
     ctx, secret = request.ctx, request.path["secret"]
     try:
         user, offer = await mail_links.find(ctx.db, secret, purpose, ctx.clock.now())
@@ -92,13 +80,12 @@ async def _form(
         merchant = await merchants.get(ctx.db, offer.merchant_id) if offer else None
         if offer is None or merchant is None:
             return _unusable(request)
-        return request.show("team_offer.html", email=user.email, place=merchant.name, role=offer.role)
-    values = {"email": user.email, "name": user.name if name is None else name, "invited": purpose == "invitation"}
-    return request.show("password_new.html", status, fault=fault, **values)
+        return request.page("team_offer.html", email=user.email, place=merchant.name, role=offer.role)
+    return request.page("password_new.html", email=user.email, name=user.name, invited=purpose == "invitation")
 
 
 async def show_own(request: ConsoleRequest) -> Response:
-    return _own_form(request)
+    return request.page("password_own.html", email=request.person.email)
 
 
 async def change_own(request: ConsoleRequest) -> Response:
@@ -111,23 +98,12 @@ async def change_own(request: ConsoleRequest) -> Response:
             request.console.accounts, user, session, *passwords, request.actor, request.browser()
         )
     except SignInRefused:
-        return _own_form(request, 422, request.text("password.present_wrong"))
-    except PasswordWeak as refused:
-        return _own_form(request, 422, request.text(f"password.weak.{refused.weakness}"))
-    except TooManyAttempts as refused:
-        return _own_form(request, 429, request.too_many(refused))
-    except TooBusy:
-        return _own_form(request, 503, request.text("sign_in.busy"))
+        raise FormFault(request.text("password.present_wrong")) from None
     response = request.done(request.console_url("/security"), "password_changed")
     if device is not None:
         request.console.cookies.set(response, DEVICE, device)
     return response
 
 
-def _own_form(request: ConsoleRequest, status: int = 200, fault: Any = None) -> Response:
-    _, user = request.signed_in
-    return request.show("password_own.html", status, email=user.email, fault=fault)
-
-
 def _unusable(request: ConsoleRequest) -> Response:
-    return request.show("message.html", 410, name="link_unusable", action=request.console_url("/password"))
+    return request.page("message.html", status=410, name="link_unusable", action=request.console_url("/password"))

@@ -1,15 +1,14 @@
 """A person's own security: the second factor, passkeys, recovery codes, and the sessions of all browsers."""
 
-from typing import Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts import factors, passkeys, sessions
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyPasskeys
 from guichet.accounts.own_account import add_passkey, make_recovery_codes, remove_passkey
-from guichet.console.page_request import ConsoleRequest
-from guichet.pages.fields import Fields, Lenient, RowId
-from guichet.pages.views import View
+from guichet.console.page_request import ConsoleRequest, FormFault
+from guichet.pages.fields import Fields, RowId
 
 #: What is looked for, in this order: browsers name their ancestors too.
 _BROWSERS: Final = (
@@ -37,12 +36,6 @@ _LONGEST: Final = 60
 _FAULTS: Final = {"refused": "passkey.refused", "too_many": "passkey.too_many"}
 
 
-class Query(Fields):
-    """`fault`: of a key that was refused."""
-
-    fault: Lenient[Literal["refused", "too_many"]] = None
-
-
 class SecurityForm(Fields):
     """Ends a session or all others, makes new recovery codes, adds a passkey (`answer`, `name`) or removes one."""
 
@@ -53,59 +46,18 @@ class SecurityForm(Fields):
     name: str = ""
 
 
-class SessionRow(View, frozen=True):
-    id: int
-    own: bool
-    agent: str
-    address: str
-    since: str
-    seen: str
-
-
-class PasskeyRow(View, frozen=True):
-    id: int
-    name: str
-    made: str
-    used: str | None
-
-
-class SecurityView(View, frozen=True):
-    sessions: list[SessionRow]
-    codes_left: int
-    has_codes: bool
-    passkeys: list[PasskeyRow]
-    fault: str | None
-    may_add: bool
-
-
 async def show(request: ConsoleRequest) -> Response:
     session, user = request.signed_in
-    now, date_time = request.now(), request.date_time
-    fault = Query.read(request.query).fault
-    view = SecurityView(
-        sessions=[
-            SessionRow(
-                id=other.id,
-                own=other.id == session.id,
-                agent=browser_name(other.agent),
-                address=other.address,
-                since=date_time(other.created_at),
-                seen=date_time(other.last_seen_at),
-            )
-            for other in await sessions.of_user(request.db, user.id, now)
-        ],
+    now = request.now()
+    if fault := _FAULTS.get(request.query.get("fault", "")):
+        request.fault = FormFault(request.text(fault), 200)
+    return request.page(
+        "security.html",
+        sessions=[(other, browser_name(other.agent)) for other in await sessions.of_user(request.db, user.id, now)],
         codes_left=await factors.recovery_codes_left(request.db, user.id),
-        has_codes=user.totp_confirmed,
-        passkeys=[
-            PasskeyRow(
-                key.id, key.name, date_time(key.created_at), date_time(key.last_used_at) if key.last_used_at else None
-            )
-            for key in await passkeys.of_user(request.db, user.id)
-        ],
-        fault=request.text(_FAULTS[fault]) if fault else None,
+        passkeys=await passkeys.of_user(request.db, user.id),
         may_add=session.factor_is_fresh(now),
     )
-    return request.page("security.html", view)
 
 
 async def change(request: ConsoleRequest) -> Response:
@@ -124,7 +76,7 @@ async def change(request: ConsoleRequest) -> Response:
             if not session.factor_is_fresh(request.now()):
                 return request.redirect(request.console_url("/factor", next=request.http.url.path))
             codes = await make_recovery_codes(request.console.accounts, user, request.actor)
-            return request.show("recovery_codes.html", codes=codes, next=request.console_url("/security"))
+            return request.page("recovery_codes.html", codes=codes, next=request.console_url("/security"))
     return request.redirect(request.console_url("/security"))
 
 

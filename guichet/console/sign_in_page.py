@@ -1,22 +1,21 @@
 """Signing in and out."""
 
-from typing import Any
-
 from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from guichet.accounts import sessions
-from guichet.accounts.errors import LinkUnusable, SignInRefused, TooBusy, TooManyAttempts
+from guichet.accounts.errors import LinkUnusable, SignInRefused, TooManyAttempts
 from guichet.accounts.sign_in import sign_in as check_password
 from guichet.accounts.sign_in import tell_of_guesses
 from guichet.console.console import ADMIN_ROOT, ROOT
 from guichet.console.cookies import SESSION
-from guichet.console.page_request import ConsoleRequest
+from guichet.console.page_request import ConsoleRequest, FormFault
 from guichet.domain.errors import NotFound
 
 
-def next_page(request: ConsoleRequest, address: str | None) -> str:
+def next_page(request: ConsoleRequest) -> str:
     """Where somebody goes on: a page of ours that they asked for before, else the first one."""
+    address = request.form_values.get("next") or request.query.get("next")
     starts = [request.base_path + root for root in (ROOT, ADMIN_ROOT)]
     is_ours = address and any(address == start or address.startswith(f"{start}/") for start in starts)
     if address and is_ours and address.isprintable() and "\\" not in address:
@@ -26,9 +25,9 @@ def next_page(request: ConsoleRequest, address: str | None) -> str:
 
 async def show(request: ConsoleRequest) -> Response:
     """`?again=`: somebody who is signed in signs in once more, to prove who they are."""
-    if request.user is not None and "again" not in request.query:
+    if request.user is not None and "again" not in request.query and request.fault is None:
         return request.redirect(request.console_url(""))
-    return sign_in_form(request)
+    return request.page("sign_in.html", next=next_page(request))
 
 
 async def sign_in(request: ConsoleRequest) -> Response:
@@ -38,18 +37,17 @@ async def sign_in(request: ConsoleRequest) -> Response:
     try:
         signed = await check_password(accounts, email, form.get("password", ""), request.browser())
     except SignInRefused:
-        return sign_in_form(request, 422, email=email, fault=request.text("sign_in.refused"))
+        raise FormFault(request.text("sign_in.refused")) from None
     except TooManyAttempts as refused:
-        response = sign_in_form(request, 429, email=email, fault=request.too_many(refused))
+        request.fault = request.fault_of(refused)
+        response = await show(request)
         response.headers["Retry-After"] = str(refused.retry_after)
         if refused.kind == "account":
             response.background = BackgroundTask(tell_of_guesses, accounts, email)
         return response
-    except TooBusy:
-        return sign_in_form(request, 503, email=email, fault=request.text("sign_in.busy"))
     if request.session is not None:
         await sessions.end(accounts.ctx.db, request.session.user_id, request.session.id)
-    return request.sign_in_response(signed, next_page(request, form.get("next")))
+    return request.sign_in_response(signed, next_page(request))
 
 
 async def sign_in_by_link(request: ConsoleRequest) -> Response:
@@ -61,7 +59,8 @@ async def sign_in_by_link(request: ConsoleRequest) -> Response:
     try:
         signed = await console.without_password.sign_in(console.accounts, secret, request.browser())
     except LinkUnusable:
-        return request.show("message.html", 410, name="sign_in_link_unusable", action=request.console_url("/sign-in"))
+        action = request.console_url("/sign-in")
+        return request.page("message.html", status=410, name="sign_in_link_unusable", action=action)
     return request.sign_in_response(
         signed, request.admin_url("") if signed.user.staff_role else request.console_url("")
     )
@@ -79,11 +78,3 @@ async def sign_out(request: ConsoleRequest) -> Response:
     response = request.redirect(request.console_url("/sign-in"))
     request.console.cookies.forget(response, SESSION)
     return response
-
-
-def sign_in_form(
-    request: ConsoleRequest, status: int = 200, email: str = "", fault: Any = None, to: str | None = None
-) -> Response:
-    """`to`: where to go on afterwards; by default what the address of this page says."""
-    to = to or next_page(request, request.query.get("next"))
-    return request.show("sign_in.html", status, email=email, fault=fault, next=to)

@@ -8,11 +8,9 @@ from guichet.accounts.invitations import InTeamAlready, Invitation, TooManyInvit
 from guichet.console.console import ROOT
 from guichet.console.forms import Confirmed
 from guichet.console.page_request import FormFault, MerchantRequest
-from guichet.domain.accounts import UserId, UserStatus, normal_email, normal_name
-from guichet.domain.merchants import Merchant
+from guichet.domain.accounts import UserId, normal_email, normal_name
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRole
 from guichet.pages.fields import Fields, Lenient, RowId
-from guichet.pages.views import View
 
 
 class TeamForm(Fields):
@@ -28,50 +26,10 @@ class TeamForm(Fields):
     confirm: Confirmed = False
 
 
-class TeamRow(View, frozen=True):
-    id: int
-    name: str
-    email: str
-    role: MerchantRole
-    status: UserStatus
-
-
-class InvitedRow(View, frozen=True):
-    """Nothing of the account but the address that was invited: it may be a stranger's."""
-
-    id: int
-    email: str
-    role: MerchantRole
-
-
-class TeamView(View, frozen=True):
-    merchant: Merchant
-    team: list[TeamRow]
-    invited: list[InvitedRow]
-    roles: tuple[MerchantRole, ...]
-    may_change: bool
-
-
-class RemovalView(View, frozen=True):
-    person: TeamRow
-    merchant: Merchant
-    is_self: bool
-
-
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
-    merchant = request.merchant
-    offers = await mail_links.open_offers(request.db, merchant.id, request.now())
-    view = TeamView(
-        merchant=merchant,
-        team=[
-            TeamRow(user.id, user.name, user.email, role, user.status)
-            for role, user in await users.team(request.db, merchant.id)
-        ],
-        invited=[InvitedRow(offer.id, offer.user.email, offer.role) for offer in offers],
-        roles=MERCHANT_ROLES,
-        may_change=request.may("team.change"),
-    )
-    return request.page("team.html", view, fault)
+async def show(request: MerchantRequest) -> Response:
+    team = await users.team(request.db, request.merchant.id)
+    offers = await mail_links.open_offers(request.db, request.merchant.id, request.now())
+    return request.page("team.html", team=team, invited=offers, roles=MERCHANT_ROLES)
 
 
 async def change(request: MerchantRequest) -> Response:
@@ -115,8 +73,7 @@ async def _ask_removal(request: MerchantRequest, form: TeamForm) -> Response:
     user = await users.get(request.db, membership.user_id) if membership else None
     if membership is None or user is None:  # A colleague was faster.
         return request.redirect(request.merchant_url("/team"))
-    row = TeamRow(user.id, user.name, user.email, membership.role, user.status)
-    return request.page("team_removal.html", RemovalView(row, request.merchant, user.id == request.person.id))
+    return request.page("team_removal.html", person=user, role=membership.role)
 
 
 async def _set_role(request: MerchantRequest, form: TeamForm) -> None:

@@ -3,7 +3,7 @@ failed since an hour, a day or a week, which the staff may do too."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, Literal, get_args
+from typing import ClassVar, Final, Literal, get_args
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -23,7 +23,6 @@ from guichet.pages.fields import Lenient, choice, or_not_found
 from guichet.pages.lists import ByTime, ListPage, Pager, row_key_text
 from guichet.pages.views import View
 from guichet.payments import repository as payments
-from guichet.printable import printable
 from guichet.webhooks import delivery_log, events
 from guichet.webhooks.deliveries import PastAttempt, past_attempts
 from guichet.webhooks.delivery_log import DeliveryFilter
@@ -50,15 +49,14 @@ class DeliveriesView(View, frozen=True):
     """`since`: the period for sending again that is offered first; `may_choose`: single deliveries."""
 
     query: DeliveriesQuery
-    statuses: tuple[DeliveryStatus, ...]
-    events: tuple[EventName, ...]
     rows: list[Delivery]
     total: int
     pager: Pager
-    periods: tuple[ResendPeriod, ...]
     since: ResendPeriod
-    may_resend: bool
     may_choose: bool
+    statuses: ClassVar = DELIVERY_STATUSES
+    events: ClassVar = EVENT_NAMES
+    periods: ClassVar = RESEND_PERIODS
 
 
 async def show_list(request: MerchantRequest) -> Response:
@@ -70,18 +68,13 @@ async def show_list(request: MerchantRequest) -> Response:
     page, total = await _read(request, query)
     filters = query.model_dump(include={"status", "event", "payment_reference"})
     address = partial(request.merchant_url, "/webhooks/deliveries", None, **filters)
-    may_resend = request.may("webhooks.resend")
     view = DeliveriesView(
         query=query,
-        statuses=DELIVERY_STATUSES,
-        events=EVENT_NAMES,
         rows=page.rows,
         total=total,
         pager=page.pager(lambda row: row_key_text(key_of(row)), address),
-        periods=RESEND_PERIODS,
         since=offered_period(page.rows, request.now()),
-        may_resend=may_resend,
-        may_choose=may_resend and any(row.status != "pending" for row in page.rows),
+        may_choose=request.may("webhooks.resend") and any(row.status != "pending" for row in page.rows),
     )
     return request.page("webhooks/deliveries.html", view)
 
@@ -162,18 +155,6 @@ async def resend_failed(
     return resent, not all(walk.finished for walk in walks)
 
 
-class AttemptView(View, frozen=True):
-    """`answer`: what a stranger's server chose to say, without characters that hide or reorder others. `ms`: how long
-    it took."""
-
-    at: Instant
-    ms: int
-    status: int | None
-    error: str | None
-    answer: str
-    cut: bool
-
-
 class DeliveryView(View, frozen=True):
     """`payment`: the reference of the payment that it is about; `attempts`: the last one first."""
 
@@ -181,13 +162,12 @@ class DeliveryView(View, frozen=True):
     body: str
     payment: str | None
     headers: dict[str, str]
-    signature: str
-    most: int
-    attempts: list[AttemptView]
-    may_resend: bool
+    attempts: list[PastAttempt]
+    signature: ClassVar = SIGNATURE
+    most: ClassVar = MAX_ATTEMPTS
 
 
-async def show(request: MerchantRequest, fault: FormFault | None = None) -> Response:
+async def show(request: MerchantRequest) -> Response:
     """The request as it is sent, and each attempt with what the receiver answered."""
     delivery = await _delivery(request, request.path["reference"])
     references = await delivery_log.payment_references(request.db, [delivery])
@@ -196,12 +176,9 @@ async def show(request: MerchantRequest, fault: FormFault | None = None) -> Resp
         body=require(await events.body_of(request.db, delivery.id)),
         payment=references.get(delivery.payment_id) if delivery.payment_id else None,
         headers=headers_of(delivery),
-        signature=SIGNATURE,
-        most=MAX_ATTEMPTS,
-        attempts=[_attempt(attempt) for attempt in reversed(past_attempts(delivery.history))],
-        may_resend=request.may("webhooks.resend") and delivery.status != "pending",
+        attempts=past_attempts(delivery.history)[::-1],
     )
-    return request.page("webhooks/delivery.html", view, fault)
+    return request.page("webhooks/delivery.html", view)
 
 
 async def send_again(request: MerchantRequest) -> Response:
@@ -221,14 +198,3 @@ async def _delivery(request: MerchantRequest, text: str) -> Delivery:
     """The delivery with this reference, of this merchant and environment. Raises NotFound."""
     reference = parse_reference(text)
     return or_not_found(await delivery_log.by_reference(request.db, *request.scope, reference) if reference else None)
-
-
-def _attempt(attempt: PastAttempt) -> AttemptView:
-    return AttemptView(
-        at=attempt.ended_at,
-        ms=round(attempt.duration / 1000),
-        status=attempt.response_code,
-        error=attempt.error,
-        answer=printable(attempt.answer, keep="\n\t"),
-        cut=attempt.cut,
-    )

@@ -1,6 +1,6 @@
 """Where webhooks go: the address, the secret that signs them, and a test event."""
 
-from typing import Literal
+from typing import Final
 
 from starlette.responses import Response
 
@@ -10,8 +10,7 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, Lenient, choice
-from guichet.pages.views import View
+from guichet.pages.fields import Fields, choice
 from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
@@ -19,13 +18,7 @@ from guichet.webhooks import delivery_log, endpoints
 from guichet.webhooks.delivery_log import DeliveryFilter
 
 #: What `endpoints.warnings_about` says, each with a text `webhooks.warning.` and its name.
-_Warning = Literal["webhook_address_not_public"]
-
-
-class EndpointQuery(Fields):
-    """What is odd about the address that was saved."""
-
-    warning: Lenient[_Warning] = None
+_WARNINGS: Final = ("webhook_address_not_public",)
 
 
 class EndpointForm(Fields):
@@ -34,37 +27,18 @@ class EndpointForm(Fields):
     event: str = WEBHOOK_TEST
 
 
-class EndpointView(View, frozen=True):
-    """`url`: where webhooks go, None while they go nowhere; `secret`: empty unless it was asked for; `failed`: how many
-    deliveries."""
-
-    url: str | None
-    url_value: str | None
-    secret: str
-    warnings: list[_Warning]
-    events: tuple[EventName, ...]
-    failed: int
-    may_configure: bool
-    may_see_secret: bool
-    may_send: bool
-
-
-async def show(request: MerchantRequest, fault: FormFault | None = None, *, secret: str = "") -> Response:
-    query, form_values = EndpointQuery.read(request.query), request.form_values
+async def show(request: MerchantRequest, *, secret: str = "") -> Response:
+    """`secret`: empty unless it was asked for."""
     endpoint = await merchants.endpoint(request.db, *request.scope)
     _, failed = await delivery_log.page(request.db, *request.scope, PageBounds(1), DeliveryFilter("failed"))
-    view = EndpointView(
+    return request.page(
+        "webhooks/endpoint.html",
         url=endpoint.url,
-        url_value=form_values["url"].strip() if fault and "url" in form_values else endpoint.url,
         secret=secret,
-        warnings=[query.warning] if query.warning else [],
+        warning=choice(request.query.get("warning"), _WARNINGS),
         events=_events(request),
         failed=failed,
-        may_configure=request.may("webhooks.configure"),
-        may_see_secret=request.may("webhooks.secret"),
-        may_send=request.may("webhooks.resend"),
     )
-    return request.page("webhooks/endpoint.html", view, fault)
 
 
 async def change(request: MerchantRequest) -> Response:

@@ -10,8 +10,7 @@ from guichet.accounts.errors import TooManyAttempts
 from guichet.console.console import Console
 from guichet.console.messages import message_text, word
 from guichet.domain.merchants import Merchant
-from guichet.domain.messages import Answer
-from guichet.domain.money import Currency, round_to_currency
+from guichet.domain.money import Currency, plain, round_to_currency
 from guichet.domain.names import holds_address
 from guichet.domain.payments import Payment
 from guichet.pages import formatting
@@ -22,6 +21,10 @@ _LONGEST_NAME: Final = 400
 
 
 class Wording(PageRequest):
+    plain = staticmethod(plain)
+    message_text = message_text
+    word = word
+
     def __init__(self, console: Console, request: Request) -> None:
         super().__init__(request, console.renderer, console.base_path, console.ctx.settings.time_zone)
         self.console = console
@@ -54,14 +57,6 @@ class Wording(PageRequest):
     def month(self, year: int, month: int) -> str:
         """`octobre 2026`."""
         return formatting.month(year, month, self.language)
-
-    def message_text(self, message: Answer | None) -> Markup:
-        """What Guichet has to say, in the reader's language (`console/messages.py`)."""
-        return message_text(self, message)
-
-    def word(self, prefix: str, value: str) -> str:
-        """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
-        return word(self, prefix, value)
 
     def stated_amount(self, amount: int | float | str | None, currency: str | None) -> str:
         """An amount in the main unit, as a provider or a command states it."""

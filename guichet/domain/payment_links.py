@@ -82,6 +82,11 @@ class PaymentLink(Record, frozen=True):
         return self.completed_uses + self.late_uses
 
     @property
+    def collected(self) -> int:
+        """What all payments through the link brought, refunded ones included: each is of the link's amount."""
+        return self.amount * self.uses_count
+
+    @property
     def uses_left(self) -> int | None:
         """How many uses are left when only completed ones count, as in the contract; None if there is no limit."""
         return None if self.max_uses is None else max(0, self.max_uses - self.uses_count)

@@ -1,7 +1,7 @@
 """One request for a page: its language, the addresses it links to, and the response with the headers of every page."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 from zoneinfo import ZoneInfo
@@ -14,8 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from guichet.clock import Instant
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
+from guichet.domain.records import Record
 from guichet.pages import formatting, i18n
-from guichet.pages.render import LanguageSwitch, Renderer
+from guichet.pages.render import Renderer
 from guichet.server.content_encoding import choose_encoding, compress, compress_once
 
 #: A body of fewer bytes fits one packet anyway.
@@ -38,9 +39,17 @@ HEADERS: Final = {
 }
 
 
+class LanguageSwitch(Record, frozen=True):
+    """The link to the same page in the other language."""
+
+    language: str
+    name: str
+    href: str
+
+
 class PageRequest:
-    """`base_path`: of the service's public address, without a slash at the end. `time_zone`: of every date shown,
-    the installation's until the page knows its merchant."""
+    """`page` in every template. `base_path`: of the service's public address, without a slash at the end. `time_zone`:
+    of every date shown, the installation's until the page knows its merchant."""
 
     def __init__(self, request: Request, renderer: Renderer, base_path: str, time_zone: ZoneInfo) -> None:
         self.http = request
@@ -85,17 +94,27 @@ class PageRequest:
         """A date in the customer's language and in the time zone of the merchant."""
         return formatting.date_time(instant, self.language, self.time_zone)
 
-    def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
-        """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
+    @cached_property
+    def switch(self) -> LanguageSwitch:
         other = next(language for language in i18n.LANGUAGES if language != self.language)
         # A search or a filter stays as it is.
         query = urlencode({**self.query, "lang": other}) if self.query else f"lang={other}"
-        switch = LanguageSwitch(
-            language=other,
-            name=self.renderer.text(other, "base.language"),
-            href=f"?{query}",
-        )
-        frame = self.renderer.frame(self.language, switch, self.base_path)
+        return LanguageSwitch(other, self.renderer.text(other, "base.language"), f"?{query}")
+
+    @property
+    def style(self) -> Markup:
+        """The element of the style sheet."""
+        return self.renderer.style_element(self.base_path)
+
+    def address(self, file: str) -> str:
+        """Where a file of the folder `static` is served."""
+        return self.base_path + self.renderer.addresses[file]
+
+    def render(
+        self, template: str, view: Any = None, status: int = 200, *, forms_to: str = "'self'", **values: Any
+    ) -> Response:
+        """A page: the template's `view`, and other `values` by their names. `forms_to`: the sources to which its form
+        may lead, redirects included (a CSP source list)."""
         policy = (
             f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
             f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
@@ -104,7 +123,7 @@ class PageRequest:
             policy += "; manifest-src 'self'"
         headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
         encoding = self._encoding
-        content = self.renderer.page(frame, template, view, encoding)
+        content = self.renderer.page(self.language, template, encoding, page=self, view=view, **values)
         return _response(content, "text/html; charset=utf-8", status, headers, encoding)
 
     def respond(

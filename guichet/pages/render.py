@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -58,40 +57,14 @@ def _minified(css: str) -> str:
     return re.sub(r" ?([{};,>]) ?", r"\1", css).replace(": ", ":").replace(";}", "}").strip()
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: Any, keep: str = "") -> Any:
     """A text from outside without what turns or hides the text beside it; our own markup, and no text, as it is."""
-    return printable(value) if type(value) is str else value
+    return printable(value, keep=keep) if type(value) is str else value
 
 
 def _sentence(text: str) -> str:
     """With a capital letter, where a message stands alone; in a list or after a colon it has none."""
     return type(text)(text[:1].upper()) + text[1:]
-
-
-class LanguageSwitch(Record, frozen=True):
-    """The link to the same page in the other language."""
-
-    language: str
-    name: str
-    href: str
-
-
-class PageFrame(Record, frozen=True):
-    """What is around the content of every page. `style`: the element of the style sheet."""
-
-    language: str
-    switch: LanguageSwitch
-    base_path: str
-    addresses: Mapping[str, str]
-    style: Markup
-
-    @property
-    def script(self) -> str:
-        return self.address("pages.js")
-
-    def address(self, file: str) -> str:
-        """Where a file of the folder `static` is served."""
-        return self.base_path + self.addresses[file]
 
 
 class Renderer:
@@ -128,12 +101,9 @@ class Renderer:
         compiled_from = fingerprint(self._templates, (__file__, template_code.__file__))
         self._environments = {language: self._environment(language, compiled_from) for language in i18n.LANGUAGES}
 
-    def frame(self, language: str, switch: LanguageSwitch, base_path: str) -> PageFrame:
-        """`base_path`: of the service's public address."""
-        return PageFrame(language, switch, base_path, self.addresses, self._style_element(base_path))
-
     @cache  # noqa: B019 - renderers live as long as the process
-    def _style_element(self, base_path: str) -> Markup:
+    def style_element(self, base_path: str) -> Markup:
+        """`base_path`: of the service's public address."""
         sheet = base_path + self.addresses.get("pages.css", "")
         return Markup('<link rel="stylesheet" href="{}">').format(sheet) if self.linked else _STYLE
 
@@ -163,9 +133,9 @@ class Renderer:
     def has(self, key: str) -> bool:
         return all(key in texts for texts in self._texts.values())
 
-    def page(self, frame: PageFrame, template: str, view: Any, encoding: str | None) -> bytes:
-        """A page as it is sent."""
-        html = self._environments[frame.language].get_template(template).render(page=frame, view=view)
+    def page(self, language: str, template: str, encoding: str | None, **values: Any) -> bytes:
+        """A page as it is sent. `values`: what its template knows by name."""
+        html = self._environments[language].get_template(template).render(values)
         if not self.linked:
             before, style, after = html.partition(_STYLE)
             if style:

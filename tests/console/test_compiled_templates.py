@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from guichet.pages.render import LanguageSwitch, Renderer
+from guichet.pages.render import Renderer
 
 
 @pytest.fixture
@@ -29,8 +29,7 @@ def _write(folder: Path, *texts: str) -> None:
 def _page(folder: Path, language: str) -> str:
     """As a new process shows it."""
     renderer = Renderer(folder, "/assets")
-    frame = renderer.frame(language, LanguageSwitch("en", "English", "/"), "")
-    return renderer.page(frame, "page.html", SimpleNamespace(name="Awa"), None).decode()
+    return renderer.page(language, "page.html", None, view=SimpleNamespace(name="Awa")).decode()
 
 
 def _kept(folder: Path) -> set[tuple[str, int]]:

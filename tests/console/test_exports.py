@@ -54,6 +54,13 @@ async def _ask(browser: ConsoleBrowser, merchant_id: int, env: str = "test", **v
     return await browser.post(form.action, {**form.fields, **fields})
 
 
+async def test_a_form_with_a_filter_that_no_list_has_is_refused(sqlite_console: ConsoleFixture) -> None:
+    merchant = await sqlite_console.merchant()
+    owner = await sqlite_console.joined("awa@example.com", merchant)
+    for wrong in ({"status": "perdu"}, {"least": "beaucoup"}):
+        assert (await _ask(owner, merchant.id, **wrong)).status == 422, wrong
+
+
 def _csv(page: Page) -> list[dict[str, str]]:
     text = page.content.decode("utf-8")
     assert text.startswith("\ufeff")

@@ -1,13 +1,16 @@
 """The tables of the console's pages name functions by their names: each is there, and takes what its table gives it."""
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from inspect import iscoroutinefunction, signature
-from typing import Any, Final, get_type_hints
+from pathlib import Path
+from typing import Any, Final, get_args, get_type_hints
 
 import pytest
 from starlette.responses import Response
 
+import guichet.console
 from guichet.console.page_request import ConsoleRequest, MerchantRequest, StaffRequest
 from guichet.console.page_tables import (
     DEMONSTRATION_PAGES,
@@ -18,6 +21,7 @@ from guichet.console.page_tables import (
     PersonPage,
 )
 from guichet.console.sections import MerchantPage, StaffPage
+from guichet.domain.roles import MerchantRight, StaffRight
 
 TABLES: Final = (
     ("guichet.console", MERCHANT_PAGES, MerchantRequest),
@@ -34,6 +38,13 @@ def test_each_name_is_a_function_for_requests_of_its_table(
     assert named
     faults = [each for each in named if not _takes(kind, getattr(import_module(f"{package}.{each[0]}"), each[1]))]
     assert faults == []
+
+
+def test_each_right_that_a_template_asks_for_is_one() -> None:
+    templates = (Path(guichet.console.__file__).parent / "templates").rglob("*.html")
+    asked = {right for file in templates for right in re.findall(r'page\.may\("([^"]*)"\)', file.read_text("utf-8"))}
+    assert asked
+    assert asked <= {*get_args(MerchantRight), *get_args(StaffRight)}
 
 
 def _takes(kind: type[ConsoleRequest], function: Any) -> bool:

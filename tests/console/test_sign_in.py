@@ -1,5 +1,6 @@
 """Signing in over HTTP: cookies, forms of other sites, session fixation, what each state of a session may see."""
 
+import asyncio
 import re
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from guichet.console.security_page import browser_name
 from guichet.settings import Settings
 from tests.accounts.totp import code_of
 from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.patience import PATIENCE
 from tests.service_fixture import open_service
 
 AWA = "awa@example.com"
@@ -218,7 +220,9 @@ async def test_a_new_password_is_asked_for_and_chosen(sqlite_console: ConsoleFix
     known = page.text
     await browser.get("/console/password")
     assert (await browser.submit("email", email="nobody@example.com")).text == known
-    link = await console.last_link()
+    async with asyncio.timeout(PATIENCE):  # The mail is written after the answer.
+        while not (link := await console.last_link()).startswith("/console/password/"):
+            await asyncio.sleep(0.01)
     await browser.get(link)
     assert (await browser.submit("password", password="court")).status == 422
     page = await browser.submit("password", password="quatre chiens aboient")
@@ -258,3 +262,12 @@ async def test_the_mailbox_exists_in_development_only(settings: Settings) -> Non
             page = await console.browser().get("/console/mailbox")
             assert page.status == status
             assert ("/console/invitation/" in page.text) is (status == 200)
+
+
+async def test_a_wrong_password_does_not_lose_the_page_that_was_asked_for(sqlite_console: ConsoleFixture) -> None:
+    await sqlite_console.joined(AWA, await sqlite_console.merchant(), "reader")
+    browser = sqlite_console.browser()
+    await browser.get("/console/security")
+    assert (await browser.submit("email", "password", email=AWA, password="faux")).status == 422
+    assert browser.page.form("password").fields["email"] == AWA
+    assert (await browser.submit("email", "password", password=PASSWORD)).path == "/console/security"

@@ -56,18 +56,10 @@ class Query(ById):
 class EntryRow(View, frozen=True):
     """In the reader's words, beside what the command line prints, with which an auditor compares it."""
 
-    number: int
-    at: str
+    entry: Entry
     who: str
-    actor: str
-    act: str
-    action: str
-    subject_type: str
-    subject: str
     subject_text: str
     merchant: str | None
-    merchant_id: int | None
-    reason: str | None
     facts: list[tuple[str, str]]
     changes: str
 
@@ -133,18 +125,10 @@ def _row(request: StaffRequest, entry: Entry, names: dict[MerchantId, str]) -> E
     who = entry.actor if entry.os_user in (entry.actor, CONSOLE) else f"{entry.actor} ({entry.os_user})"
     in_team = entry.merchant_id is not None
     return EntryRow(
-        number=entry.number,
-        at=request.date_time(entry.at),
+        entry=entry,
         who=who,
-        actor=entry.actor,
-        act=request.word("activity.act.", entry.action),
-        action=entry.action,
-        subject_type=request.word("act_subject.", entry.subject_type),
-        subject=entry.subject,
         subject_text=_subject(request, entry),
         merchant=names.get(entry.merchant_id) if entry.merchant_id is not None else None,
-        merchant_id=entry.merchant_id,
-        reason=entry.reason,
         facts=changed_facts(request, entry.subject_type, entry.before, entry.after, in_team=in_team),
         changes=" → ".join(facts for facts in (entry.before, entry.after) if facts != "{}"),
     )

@@ -47,18 +47,11 @@ class ConfirmationView(View, frozen=True):
     before: str
 
 
-class _ToConfirm(Exception):
-    """The change is first shown to whoever asks for it. `fault`: when they did not say yes."""
-
-    def __init__(self, view: ConfirmationView, fault: FormFault | None) -> None:
-        super().__init__()
-        self.view = view
-        self.fault = fault
-
-
-async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None, form: ModeForm) -> None:
-    """Changes the mode. The first form is answered with the mode before and after; it is changed when that was ticked,
-    if the mode is still the one that was shown. Raises FormFault, _ToConfirm."""
+async def _change_by_form(
+    request: StaffRequest, merchant_id: MerchantId | None, form: ModeForm
+) -> ConfirmationView | None:
+    """Changes the mode, if the form says yes to what it was before and after and it is still that; otherwise what is to
+    be confirmed. Raises FormFault."""
     if form.reason is None:
         raise FormFault(request.text("operations.reason_missing"))
     try:
@@ -66,13 +59,15 @@ async def _change_by_form(request: StaffRequest, merchant_id: MerchantId | None,
         mode = find_mode(await current_catalogue(request.ctx, merchant_id), override.operator)
         if not form.confirm or form.before != _facts(mode):
             # A second form without the tick, or about a mode that changed since, is asked again.
-            again = FormFault(request.text("admin_modes.confirm_missing")) if form.before is not None else None
-            raise _ToConfirm(_confirmation(request, mode, override), again)
+            if form.before is not None:
+                request.fault = FormFault(request.text("admin_modes.confirm_missing"))
+            return _confirmation(request, mode, override)
         await change_mode(request.ctx, override, request.actor, form.reason)
     except ClosedForEverybody as closed:
         raise FormFault(request.text("admin_merchants.closed_for_everybody", operator=closed)) from None
     except UnknownOperator:
         raise FormFault(request.text("operations.incomplete")) from None
+    return None
 
 
 def _confirmation(request: StaffRequest, mode: PaymentMode, override: ModeOverride) -> ConfirmationView:
@@ -124,24 +119,13 @@ def _fee_text(request: ConsoleRequest, mode: PaymentMode) -> str:
     return text.replace(".", ",") if request.language == "fr" else text
 
 
-class MerchantModesView(View, frozen=True):
-    """`rows`: each mode with its fee, and whether it is not the one of everybody."""
-
-    rows: list[tuple[PaymentMode, str, bool]]
-    modes: list[PaymentMode]
-    may_change: bool
-
-
-async def show_of_merchant(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_of_merchant(request: StaffRequest) -> Response:
     merchant, ctx = await merchant_of(request), request.ctx
     everybody = await current_catalogue(ctx, None)
-    modes = list((await current_catalogue(ctx, merchant.id)).modes)
-    view = MerchantModesView(
-        rows=[(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes],
-        modes=modes,
-        may_change=request.may("merchants.change"),
-    )
-    return show_file(request, merchant, "modes", view, fault)
+    modes = (await current_catalogue(ctx, merchant.id)).modes
+    # Each mode with its fee, and whether it is not the one of everybody.
+    rows = [(mode, _fee_text(request, mode), mode != everybody.by_operator(mode.operator)) for mode in modes]
+    return show_file(request, merchant, "modes", rows=rows, operators=[mode.operator for mode in modes])
 
 
 async def change_of_merchant(request: StaffRequest) -> Response:
@@ -149,10 +133,8 @@ async def change_of_merchant(request: StaffRequest) -> Response:
     form = await request.form(ModeForm)
     request.require("merchants.change")
     merchant = await merchant_of(request)
-    try:
-        await _change_by_form(request, merchant.id, form)
-    except _ToConfirm as asked:
-        return show_file(request, merchant, "modes_confirmation", asked.view, asked.fault)
+    if to_confirm := await _change_by_form(request, merchant.id, form):
+        return show_file(request, merchant, "modes_confirmation", to_confirm)
     return request.done(address(request, merchant, "/modes"), "mode_changed")
 
 
@@ -168,37 +150,23 @@ class ModeRow(View, frozen=True):
     percent: int | None
 
 
-class ModesView(View, frozen=True):
-    countries: dict[str, list[ModeRow]]
-    modes: list[PaymentMode]
-    may_change: bool
-    form_values: dict[str, str]
-
-
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """`?operator=` leads from a mode to the form about it."""
     rows = await _rows(request)
     countries: dict[str, list[ModeRow]] = {}
     for row in rows:
         name = row.mode.country or request.text("operations.no_country")
         countries.setdefault(country_name(name, row.mode.country_code, request.language), []).append(row)
-    view = ModesView(
-        countries=countries,
-        modes=[row.mode for row in rows],
-        may_change=request.may("modes.change"),
-        form_values=request.form_values if fault else {"operator": request.query.get("operator", "")},
-    )
-    return request.page("admin/operations/modes.html", view, fault)
+    operators = [row.mode.operator for row in rows]
+    return request.page("admin/operations/modes.html", countries=countries, operators=operators)
 
 
 async def change(request: StaffRequest) -> Response:
     """Opens or closes a mode for everybody, or sets its general fee, after a confirmation."""
     form = await request.form(ModeForm)
     request.require("modes.change")
-    try:
-        await _change_by_form(request, None, form)
-    except _ToConfirm as asked:
-        return request.page("admin/operations/modes_confirmation.html", asked.view, asked.fault)
+    if to_confirm := await _change_by_form(request, None, form):
+        return request.page("admin/operations/modes_confirmation.html", to_confirm)
     return request.done(request.admin_url("/modes"), "mode_changed")
 
 

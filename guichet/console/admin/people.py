@@ -25,7 +25,6 @@ from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import Merchant
 from guichet.domain.roles import (
     MERCHANT_ROLES,
     STAFF_ROLES,
@@ -38,7 +37,6 @@ from guichet.domain.roles import (
 )
 from guichet.merchants import repository as merchants
 from guichet.pages.fields import Fields, Lenient, RowId, choice
-from guichet.pages.views import View
 
 #: What is said after an act.
 _DONE: Final = {
@@ -60,17 +58,10 @@ class InvitationForm(Fields):
     role: Lenient[StaffRole] = None
 
 
-class StaffView(View, frozen=True):
-    staff: list[User]
-    roles: tuple[StaffRole, ...]
-    may_change: bool
-
-
-async def show_staff(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_staff(request: StaffRequest) -> Response:
     staff = await users.staff_in(request.db)
     await record_read(request, "staff.listed", "user", "staff", facts={"users": [user.id for user in staff]})
-    view = StaffView(staff, STAFF_ROLES, request.may("staff.change"))
-    return request.page("admin/people/staff.html", view, fault)
+    return request.page("admin/people/staff.html", colleagues=staff, roles=STAFF_ROLES)
 
 
 async def invite_colleague(request: StaffRequest) -> Response:
@@ -116,24 +107,16 @@ async def _ask(request: StaffRequest, act_request: ActRequest) -> Response:
     return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
-class SearchForm(Fields):
-    q: str = ""
-
-
-class SearchView(View, frozen=True):
-    q: str
-
-
 async def show_search(request: StaffRequest) -> Response:
-    return request.page("admin/people/users.html", SearchView(""))
+    return request.page("admin/people/users.html", q="")
 
 
 async def find(request: StaffRequest) -> Response:
     """Leads to the person's page; those of the staff are not found here. A POST, because what is typed is personal: it
     must not stay in addresses and their logs."""
-    form = await request.form(SearchForm)
+    form = await request.fields()
     request.require("merchants.view")
-    term = form.q.strip()[:_LONGEST_EMAIL]
+    term = form.get("q", "").strip()[:_LONGEST_EMAIL]
     if not term:
         return await show_search(request)
     email = normal_email(term)
@@ -142,8 +125,8 @@ async def find(request: StaffRequest) -> Response:
         user = None
     await record_read(request, "user.searched", "user", user.id if user else "none")
     if user is None:
-        nobody = FormFault(request.text("admin_people.nobody"), 404)
-        return request.page("admin/people/users.html", SearchView(term), nobody)
+        request.fault = FormFault(request.text("admin_people.nobody"), 404)
+        return request.page("admin/people/users.html", q=term)
     return request.redirect(request.admin_url(f"/users/{user.id}"))
 
 
@@ -156,36 +139,20 @@ class PersonForm(Fields):
     confirm: Confirmed = False
 
 
-class PersonView(View, frozen=True):
-    """`teams`: the merchants that a user works for; `own`: it is the reader."""
-
-    person: User
-    teams: list[tuple[MerchantRole, Merchant]]
-    roles: tuple[str, ...]
-    own: bool
-    may_change: bool
+async def show_colleague(request: StaffRequest) -> Response:
+    return await _show(request, staff=True)
 
 
-async def show_colleague(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    return await _show(request, fault, staff=True)
+async def show_user(request: StaffRequest) -> Response:
+    return await _show(request, staff=False)
 
 
-async def show_user(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    return await _show(request, fault, staff=False)
-
-
-async def _show(request: StaffRequest, fault: FormFault | None, *, staff: bool) -> Response:
+async def _show(request: StaffRequest, *, staff: bool) -> Response:
     user = await _person(request, staff=staff)
     await record_read(request, "user.read", "user", user.id)
-    right: StaffRight = "staff.change" if staff else "merchants.change"
-    view = PersonView(
-        person=user,
-        teams=[] if staff else await users.merchants_of(request.db, user.id),
-        roles=STAFF_ROLES if staff else MERCHANT_ROLES,
-        own=user.id == request.person.id,
-        may_change=request.may(right) and user.id != request.person.id,
-    )
-    return request.page("admin/people/person.html", view, fault)
+    teams = [] if staff else await users.merchants_of(request.db, user.id)
+    roles = STAFF_ROLES if staff else MERCHANT_ROLES
+    return request.page("admin/people/person.html", person=user, teams=teams, roles=roles)
 
 
 async def change_colleague(request: StaffRequest) -> Response:

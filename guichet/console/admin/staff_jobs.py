@@ -9,7 +9,6 @@ from guichet.accounts import users
 from guichet.back_office.jobs import repository
 from guichet.back_office.jobs.requests import JobRequest, TooManyJobs, ask
 from guichet.back_office.jobs.tasks import Result, Task, read_result
-from guichet.console.forms import form_token, new_form_token
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
@@ -31,7 +30,7 @@ class ListedJob(Record, frozen=True):
 
 class JobsView(View, frozen=True):
     """For `admin/_jobs.html`: the latest jobs, and the one that the page is about with its result, None until it has
-    one. `token`: of the form that asks for another."""
+    one."""
 
     latest: list[ListedJob]
     current: ListedJob | None
@@ -39,15 +38,14 @@ class JobsView(View, frozen=True):
     working: bool
     form_again: str
     most_attempts: int
-    token: str
 
 
 async def ask_worker(request: StaffRequest, path: str, task: Task, merchant_id: MerchantId | None = None) -> Response:
     """Leads to the job of the form that was sent, on the page at `path` below `/admin`; however often it is sent,
     unless it has no token. Raises FormFault while too many wait."""
-    token = form_token(request.form_values) or new_form_token()
+    job_request = JobRequest(task, merchant_id, request.person.id, request.form_token)
     try:
-        job_id = await ask(request.ctx, JobRequest(task, merchant_id, request.person.id, token), request.actor)
+        job_id = await ask(request.ctx, job_request, request.actor)
     except TooManyJobs:
         raise FormFault(request.text("jobs.too_many", most=MOST_PENDING), 409) from None
     return request.done(request.admin_url(path, job=str(job_id)), "job_asked")
@@ -71,12 +69,11 @@ async def jobs_view(
     request: StaffRequest,
     path: str,
     *kinds: StaffJobKind,
-    fault: FormFault | None,
     merchant_id: MerchantId | None = None,
 ) -> JobsView:
     """Jobs of these kinds, or those about one merchant, and the one that the page is about, unless its form has a
-    `fault`. `path`: of the page, below `/admin`."""
-    current = None if fault else await _chosen_job(request, kinds, merchant_id)
+    fault. `path`: of the page, below `/admin`."""
+    current = None if request.fault else await _chosen_job(request, kinds, merchant_id)
     if merchant_id is None:
         jobs = [job for kind in kinds for job in await repository.latest(request.db, kind)]
         jobs = sorted(jobs, key=lambda job: -job.id)[: repository.MOST_LISTED]
@@ -94,7 +91,6 @@ async def jobs_view(
         working=current is not None and current.status == "pending",
         form_again=request.admin_url(path),
         most_attempts=MOST_ATTEMPTS,
-        token=form_token(request.form_values) or new_form_token(),
     )
 
 

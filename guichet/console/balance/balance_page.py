@@ -39,28 +39,16 @@ class WalletView(View, frozen=True):
     suspended: bool
 
 
-class MovementRow(View, frozen=True):
-    """`href`: of the payment's page, where the reader has one."""
-
-    at: str
-    kind: str
-    reference: str | None
-    href: str | None
-    external_id: str | None
-    amount: str
-    balance: str
-
-
 class MovementsView(View, frozen=True):
-    """For `_movements.html`. `currencies` and `months`: pairs of a value and its text, to choose from."""
+    """For `_movements.html`. `currencies` and `months`: pairs of a value and its text, to choose from.
+    `rows`: each with the name of its kind, and the address of the payment's page where the reader has one."""
 
     query: WalletQuery
     currency: Currency
     currencies: list[tuple[str, str]]
     months: list[tuple[str, str]]
-    rows: list[MovementRow]
+    rows: list[tuple[Movement, str, str | None]]
     pager: Pager
-    fault: FormFault | None
 
 
 class BalanceView(View, frozen=True):
@@ -83,7 +71,7 @@ async def show(request: MerchantRequest) -> Response:
         currency_options(views, currency),
     )
     exports = request.merchant_url("/exports") if request.may("exports.download") else None
-    return request.page("balance/balance.html", BalanceView(views, movements, exports), movements.fault)
+    return request.page("balance/balance.html", BalanceView(views, movements, exports))
 
 
 async def wallet_views(request: MerchantRequest) -> list[WalletView]:
@@ -134,6 +122,8 @@ async def movements_view(
     of a query; `payment_href`: of the payment with this reference."""
     now, zone = request.now(), request.time_zone
     period = query.period(zone, (today(created_at, zone), today(now, zone)))
+    if period.fault:
+        request.fault = FormFault(request.text(f"balance.fault.{period.fault}"))
     rows = await newest_movements(request.db, wallet, period.since, period.until, _PER_PAGE + 1, now, query.before)
     page = ListPage.cut(rows, _PER_PAGE, Cursor(query.before))
     older = page.pager(lambda row: f"{row.at}.{row.posting_id}", partial(address, **query.query_values)).older
@@ -142,24 +132,15 @@ async def movements_view(
         currency=wallet.currency,
         currencies=currencies or [],
         months=_months(request, created_at),
-        rows=[_row(request, movement, wallet.currency, payment_href) for movement in page.rows],
+        rows=[
+            (
+                row,
+                movement_name(row.cause, request.language),
+                payment_href(row.payment_reference) if payment_href and row.payment_reference else None,
+            )
+            for row in page.rows
+        ],
         pager=Pager(address(**query.query_values) if query.before else None, older),
-        fault=FormFault(request.text(f"balance.fault.{period.fault}")) if period.fault else None,
-    )
-
-
-def _row(
-    request: ConsoleRequest, movement: Movement, currency: Currency, payment_href: Callable[[str], str] | None
-) -> MovementRow:
-    sign, reference = "+" if movement.amount > 0 else "", movement.payment_reference
-    return MovementRow(
-        at=request.date_time(movement.at),
-        kind=movement_name(movement.cause, request.language),
-        reference=reference,
-        href=payment_href(reference) if payment_href and reference else None,
-        external_id=movement.external_id,
-        amount=sign + request.amount(movement.amount, currency),
-        balance=request.amount(movement.balance, currency),
     )
 
 

@@ -62,7 +62,7 @@ async def receipt(request: MerchantRequest) -> Response:
     payment = await find_payment(request)
     if payment.status not in _PAID:
         page = request.merchant_url(f"/payments/{payment.reference}")
-        return request.show("balance/no_receipt.html", 409, payment=page)
+        return request.page("balance/no_receipt.html", status=409, payment=page)
     mode = (await ctx.catalogues.of(request.merchant.id)).by_operator(payment.operator)
     lines = receipt_of(request, request.merchant, payment, mode)
     content = await drawn(lambda: _draw_receipt(request, lines))

@@ -1,7 +1,7 @@
 """Exports: what is asked for, how far the worker is, and the files."""
 
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from pydantic import ValidationError
@@ -51,22 +51,12 @@ class ExportForm(PeriodFields, FilterFields):
 class ExportRow(View, frozen=True):
     """`href`: of the file, None while there is none for this reader."""
 
-    kind: str
-    format: str
-    currency: str | None
+    export: Export
     first: str
     last: str
     who: str | None
     status: str
-    progress: int
-    rows: int | None
-    expires: str
     href: str | None
-
-
-class ExportLimits(View, frozen=True):
-    rows: str
-    most: int
 
 
 class ExportsView(View, frozen=True):
@@ -82,17 +72,16 @@ class ExportsView(View, frozen=True):
     narrowed: list[str]
     rows: list[ExportRow]
     working: bool
-    limits: ExportLimits
-    balance: str | None
+    most_rows: ClassVar = f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f")
+    most: ClassVar = MOST_PREPARED
 
 
-async def show(request: MerchantRequest, form: ExportForm | None = None, fault: FormFault | None = None) -> Response:
-    if form is None:
-        try:
-            form = ExportForm.read(request.query)
-        except ValidationError:
-            raise NotFound from None
-    form_values = request.query if fault is None else request.form_values
+async def show(request: MerchantRequest) -> Response:
+    form_values = request.form_values if request.fault else request.query
+    try:
+        form = ExportForm.read(form_values)
+    except ValidationError:
+        raise NotFound from None
     filters = {name: form_values.get(name, "") for name in FILTERS}
     team = {user.id: user.name for _, user in await users.team(request.db, request.merchant.id)}
     exports = await repository.latest(request.db, *request.scope)
@@ -107,10 +96,8 @@ async def show(request: MerchantRequest, form: ExportForm | None = None, fault: 
         narrowed=await _narrowed(request, form.list_filter),
         rows=[_row(request, export, team.get(export.user_id)) for export in exports],
         working=any(export.status == "pending" for export in exports),
-        limits=ExportLimits(f"{MOST_DIRECT_ROWS:,}".replace(",", "\u202f"), MOST_PREPARED),
-        balance=request.merchant_url("/balance") if request.may("balance.view") else None,
     )
-    return request.page("balance/exports.html", view, fault)
+    return request.page("balance/exports.html", view)
 
 
 async def _narrowed(request: MerchantRequest, list_filter: ListFilter) -> list[str]:
@@ -139,16 +126,11 @@ def _row(request: MerchantRequest, export: Export, name: str | None) -> ExportRo
     usable = export.can_be_downloaded(request.now())
     gone = export.status in ("direct", "ready") and not usable
     return ExportRow(
-        kind=request.text(f"exports.kind.{export.kind}"),
-        format=request.text(f"exports.format.{export.format}"),
-        currency=export.currency,
+        export=export,
         first=request.day(today(export.since, request.time_zone)),
         last=request.day(today(export.until, request.time_zone)),
         who=name,
         status="expired" if gone else export.status,
-        progress=export.progress,
-        rows=export.row_count,
-        expires=request.date_time(export.expires_at),
         href=_file_href(request, export) if usable and export.user_id == request.person.id else None,
     )
 
@@ -159,7 +141,7 @@ async def ask(request: MerchantRequest) -> Response:
     request.require("exports.download")
     now, period = request.now(), _period(request, form)
     if form.kind is None or form.format is None or period.fault or period.since > now:
-        return await show(request, form, FormFault(request.text(f"balance.fault.{period.fault or 'form'}")))
+        raise FormFault(request.text(f"balance.fault.{period.fault or 'form'}"))
     order = ExportRequest(
         merchant_id=request.merchant.id,
         env=request.env,
@@ -176,7 +158,7 @@ async def ask(request: MerchantRequest) -> Response:
     try:
         export = await request_export(request.ctx, order, request.actor)
     except TooManyExports:
-        return await show(request, form, FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409))
+        raise FormFault(request.text("exports.too_many", most=MOST_PREPARED), 409) from None
     if export.status == "pending":
         return request.done(request.merchant_url("/exports"), "export_asked")
     return request.redirect(_file_href(request, export))
@@ -220,7 +202,7 @@ async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator
 def _gone(request: MerchantRequest, export: Export) -> Response:
     name = export.status if export.status in ("pending", "failed") else "expired"
     status = 409 if name == "pending" else 410
-    return request.show("balance/export_gone.html", status, name=name, exports=request.merchant_url("/exports"))
+    return request.page("balance/export_gone.html", status=status, name=name, exports=request.merchant_url("/exports"))
 
 
 def _file_href(request: MerchantRequest, export: Export) -> str:

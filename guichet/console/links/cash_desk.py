@@ -2,18 +2,18 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from starlette.responses import Response
 
 from guichet.clock import Instant
-from guichet.console.forms import form_token, new_form_token
+from guichet.console.forms import form_token
 from guichet.console.links.cash_day import own_sales_today
 from guichet.console.links.client_charge import client_charge, unit_of
 from guichet.console.links.link_pages import address_of, link_of, payment_view, sharing
 from guichet.console.links.new_link import json_number
 from guichet.console.own_sales import only_cashier
-from guichet.console.page_request import MerchantRequest
+from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.ids import PaymentId
 from guichet.domain.merchants import Caller
@@ -25,7 +25,6 @@ from guichet.links.links import CASH_DESK_PREFIX, ExternalIdTaken, cash_desk_lin
 from guichet.links.repository import LinkList
 from guichet.pages import formatting
 from guichet.pages.qr_codes import qr_code
-from guichet.pages.views import View
 from guichet.payments import repository as payments
 from guichet.refunds import repository as refunds
 
@@ -42,44 +41,41 @@ _REFRESH: Final = 3
 _REFRESH_LATER: Final = 20
 
 
-class SaleRow(View, frozen=True):
-    href: str
-    amount: str
-    label: str
-    created: str
-    state: SaleState
-
-
-async def show(request: MerchantRequest) -> Response:
-    return await _form_page(request, {}, new_form_token())
+async def show(request: MerchantRequest, waiting: PaymentLink | None = None) -> Response:
+    """`waiting`: the sale about which the cashier is asked before there is another."""
+    currency = request.merchant.currency
+    return request.page(
+        "links/cash_desk.html",
+        waiting=waiting,
+        currency=currency,
+        inputmode="decimal" if DECIMALS[currency] else "numeric",
+        sales=await _last_sales(request),
+        unit=unit_of(currency) or currency,
+        today=await own_sales_today(request),
+    )
 
 
 async def create(request: MerchantRequest) -> Response:
     """Makes the link of one sale, once, and shows it."""
     form = await request.fields()
-    ctx = request.ctx
+    ctx, caller = request.ctx, Caller(request.merchant, request.env)
     request.require("cash_desk.use")
     token = form_token(form)
     if token is None:
-        return await _form_page(request, form, new_form_token(), 422, request.text("desk.again"))
+        raise FormFault(request.text("desk.again"))
     try:
-        order = cash_desk_link(
-            ctx.clock,
-            ctx.settings,
-            Caller(request.merchant, request.env),
-            _body(request, form, token),
-            request.person.id,
-        )
+        order = cash_desk_link(ctx.clock, ctx.settings, caller, _body(request, form, token), request.person.id)
         if waiting := await _asks_first(request, form, order):
-            return await _form_page(request, form, token, 409, waiting=waiting)
-        created = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
+            request.fault = FormFault("", 409)
+            return await show(request, waiting)
+        created = await create_link_by_hand(ctx.db, caller, order, request.actor)
     except InvalidRequest as error:
-        details = error.details or {"amount": [error.message]}
-        return await _form_page(request, form, token, 422, faults=details)
+        raise FormFault("", at_fields=error.details or {"amount": [error.message]}) from None
     except ExternalIdTaken:  # The form of a sale before, with another amount: the cashier went back.
-        return await _form_page(request, form, new_form_token(), 409, request.text("desk.again"))
+        del form["form"]
+        raise FormFault(request.text("desk.again"), 409) from None
     except MerchantInactive as error:
-        return await _form_page(request, form, token, 403, error.message)
+        raise FormFault(error.message, 403) from None
     return request.redirect(request.merchant_url(f"/cash-desk/{created.link.id}"))
 
 
@@ -105,36 +101,6 @@ def _body(request: MerchantRequest, form: Mapping[str, str], token: str) -> byte
     return f'{{"amount":{json_number(form, "amount")},{members}}}'.encode(errors="replace")
 
 
-async def _form_page(
-    request: MerchantRequest,
-    form: Mapping[str, str],
-    token: str,
-    status: int = 200,
-    fault: Any = None,
-    faults: Mapping[str, Sequence[str]] | None = None,
-    waiting: PaymentLink | None = None,
-) -> Response:
-    """`waiting`: the sale about which the cashier is asked before there is another."""
-    currency = request.merchant.currency
-    return request.show(
-        "links/cash_desk.html",
-        status,
-        form_values=form,
-        token=token,
-        fault=fault,
-        faults=faults or {},
-        waiting=waiting,
-        waiting_amount=waiting and request.amount(waiting.amount, waiting.currency),
-        currency=currency,
-        inputmode="decimal" if DECIMALS[currency] else "numeric",
-        sales=await _last_sales(request),
-        unit=unit_of(currency) or currency,
-        today=await own_sales_today(request),
-        day=request.merchant_url("/cash-desk/day"),
-        all_sales=request.merchant_url("/links", kind="desk"),
-    )
-
-
 async def show_sale(request: MerchantRequest) -> Response:
     """The amount and the QR code, then what became of it. Reads the database only: the customer's page and the worker
     ask the operator."""
@@ -149,23 +115,21 @@ async def show_sale(request: MerchantRequest) -> Response:
     # A request that is on a telephone already can be accepted after the sale was cancelled.
     may_be_paid = any(payment.status == "pending" for payment in tries)
     ended = state in ("paid", "refunded", "expired", "cancelled") and not may_be_paid
-    return request.show(
+    return request.page(
         "links/sale.html",
         link=link,
         state=state,
-        payment=None if payment is None else payment_view(request, payment, modes),
+        used=None if payment is None else payment_view(request, payment, modes),
         amount_text=request.amount(link.amount, link.currency),
         expires=None if link.expires_at is None else formatting.time_of_day(link.expires_at, request.time_zone),
         can_be_paid=state in ("waiting", "failed") and not is_over,
         can_be_cancelled=state in ("waiting", "failed", "pending"),
         refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
         debited=None if payment is None else request.charged(payment),
-        receipt=None if payment is None else request.merchant_url(f"/payments/{payment.reference}/receipt"),
         charge=client_charge(request, link, modes, None if state == "failed" else payment),
         share=sharing(request, request.merchant.name, link, address),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
-        page=request.merchant_url(f"/cash-desk/{link.id}"),
     )
 
 
@@ -230,20 +194,10 @@ _DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
 )
 
 
-async def _last_sales(request: MerchantRequest) -> list[SaleRow]:
-    now = request.now()
+async def _last_sales(request: MerchantRequest) -> list[tuple[PaymentLink, SaleState]]:
     link_list = LinkList(*request.scope, cash_desk=True, cashier=only_cashier(request))
     sales = await link_repository.walk(request.db, link_list, LAST_SALES)
-    return [
-        SaleRow(
-            href=request.merchant_url(f"/cash-desk/{link.id}"),
-            amount=request.amount(link.amount, link.currency),
-            label=link.description,
-            created=request.date_time(link.created_at),
-            state=_listed_state(link, now),
-        )
-        for link in sales
-    ]
+    return [(link, _listed_state(link, request.now())) for link in sales]
 
 
 def _listed_state(link: PaymentLink, now: Instant) -> SaleState:

@@ -44,26 +44,11 @@ class ListQuery(ById):
     external_id: Annotated[str, text(100)] = ""
 
 
-class LinkRow(View, frozen=True):
-    """`collected`: None for somebody who does not see what the shop takes in."""
-
-    href: str
-    label: str
-    amount: str
-    uses: int
-    max_uses: int | None
-    collected: str | None
-    state: LinkState
-    created: str
-
-
 class LinkListView(View, frozen=True):
     query: ListQuery
     kinds: list[Choice]
-    rows: list[LinkRow]
+    rows: list[tuple[PaymentLink, LinkState]]
     pager: Pager
-    shows_collected: bool
-    may_change: bool
 
 
 async def show_list(request: MerchantRequest) -> Response:
@@ -76,10 +61,8 @@ async def show_list(request: MerchantRequest) -> Response:
             Choice(request.text(name), request.merchant_url("/links", None, kind=kind), kind == query.kind)
             for name, kind in (("links.kind_shared", None), ("links.kind_desk", "desk"))
         ],
-        rows=[_row(request, link) for link in page.rows],
+        rows=[(link, link_state(link, request.now())) for link in page.rows],
         pager=page.pager(lambda link: link.id, address),
-        shows_collected=request.may("overview.view"),
-        may_change=request.may("links.change"),
     )
     return request.page("links/list.html", view)
 
@@ -96,25 +79,6 @@ async def _read(request: MerchantRequest, query: ListQuery) -> ListPage[PaymentL
     key = None if cursor.key is None else LinkId(cursor.key)
     rows = await link_repository.walk(request.db, link_list, PAGE_SIZE + 1, key, newer=cursor.is_newer)
     return ListPage.cut(rows, PAGE_SIZE, cursor)
-
-
-def _row(request: MerchantRequest, link: PaymentLink) -> LinkRow:
-    return LinkRow(
-        href=request.merchant_url(f"/links/{link.id}"),
-        label=link.description,
-        amount=request.amount(link.amount, link.currency),
-        uses=link.uses_count,
-        max_uses=link.max_uses,
-        collected=_collected(request, link),
-        state=link_state(link, request.now()),
-        created=request.date_time(link.created_at),
-    )
-
-
-def _collected(request: MerchantRequest, link: PaymentLink) -> str | None:
-    """What all payments through the link brought, refunded ones included: each is of the link's amount."""
-    total = link.amount * link.uses_count
-    return request.amount(total, link.currency) if request.may("overview.view") else None
 
 
 async def link_of(request: MerchantRequest) -> PaymentLink:
@@ -143,14 +107,10 @@ class LinkPaymentView(View, frozen=True):
     """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card. `contested`:
     a bank has its money."""
 
-    href: str
-    status: str
-    contested: bool
-    total: str
+    payment: Payment
     mode: str
     payer: str | None
-    created: str
-    updated: str
+    contested: bool
 
 
 def payment_view(
@@ -159,14 +119,10 @@ def payment_view(
     mode = modes.by_operator(payment.operator)
     number = payment.phone_number
     return LinkPaymentView(
-        href=request.merchant_url(f"/payments/{payment.reference}"),
-        status=payment.status,
-        contested=is_contested,
-        total=request.amount(payment.amount, payment.currency),
+        payment=payment,
         mode=mode.name if mode else payment.operator,
         payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
-        created=request.date_time(payment.created_at),
-        updated=request.date_time(payment.updated_at),
+        contested=is_contested,
     )
 
 
@@ -201,17 +157,11 @@ class LinkView(View, frozen=True):
 
     link: PaymentLink
     state: LinkState
-    amount_text: str
-    collected: str | None
-    starts: str | None
-    expires: str | None
-    created: str
     address: str
     qr: Markup
     share: Sharing
     uses: list[LinkPaymentView]
     pager: Pager
-    may_close: bool
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -227,17 +177,11 @@ async def show(request: MerchantRequest) -> Response:
     view = LinkView(
         link=link,
         state=state,
-        amount_text=request.amount(link.amount, link.currency),
-        collected=_collected(request, link),
-        starts=None if link.starts_at is None else request.date_time(link.starts_at),
-        expires=None if link.expires_at is None else request.date_time(link.expires_at),
-        created=request.date_time(link.created_at),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         share=sharing(request, request.merchant.name, link, address),
         uses=[payment_view(request, payment, catalogue, is_contested=payment.id in disputed) for payment in page.rows],
         pager=Pager(page_url() if before else None, page.pager(lambda payment: payment.id, page_url).older),
-        may_close=request.may("links.change") and state in ("active", "not_open"),
     )
     return request.page("links/link.html", view)
 
@@ -255,7 +199,6 @@ class PosterView(View, frozen=True):
     """`translated`: a text in the other language."""
 
     link: PaymentLink
-    amount_text: str
     address: str
     qr: Markup
     modes: list[str]
@@ -272,7 +215,6 @@ async def show_poster(request: MerchantRequest) -> Response:
     other = next(language for language in i18n.LANGUAGES if language != request.language)
     view = PosterView(
         link=link,
-        amount_text=request.amount(link.amount, link.currency),
         address=address,
         qr=qr_code(address, request.text("links.qr_alt").unescape()),
         modes=list(dict.fromkeys(mode.name for mode in modes.active())),

@@ -5,13 +5,13 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
-from guichet.console.forms import form_token, new_form_token
-from guichet.console.page_request import MerchantRequest
+from guichet.console.forms import form_token
+from guichet.console.page_request import FormFault, MerchantRequest
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.merchants import Caller
 from guichet.domain.money import DECIMALS
@@ -35,68 +35,51 @@ _FIELDS: Final = frozenset(
 
 
 async def show(request: MerchantRequest) -> Response:
-    return _page(request, {}, new_form_token())
+    currency = request.merchant.currency
+    return request.page(
+        "links/new.html",
+        currency=currency,
+        inputmode="decimal" if DECIMALS[currency] else "numeric",
+        limited=LIMITED,
+        permanent=PERMANENT,
+        time_zone=str(request.time_zone),
+    )
 
 
 async def create(request: MerchantRequest) -> Response:
     """Makes the link, once, and goes to its page; or the form with what was typed and a sentence at each faulty
     field."""
     form = await request.fields()
-    ctx = request.ctx
+    ctx, caller = request.ctx, Caller(request.merchant, request.env)
     request.require("links.change")
     token = form_token(form)
     if token is None:
-        return _page(request, form, new_form_token(), 422, fault=request.text("links.again"))
+        raise FormFault(request.text("links.again"))
     try:
-        order = requested_link(
-            ctx.clock,
-            ctx.settings,
-            Caller(request.merchant, request.env),
-            link_body(form, _PREFIX + token, request.time_zone),
-        )
-        created = await create_link_by_hand(ctx.db, Caller(request.merchant, request.env), order, request.actor)
+        order = requested_link(ctx.clock, ctx.settings, caller, link_body(form, _PREFIX + token, request.time_zone))
+        created = await create_link_by_hand(ctx.db, caller, order, request.actor)
     except InvalidRequest as error:
-        return _page(request, form, token, 422, error.details or {"": [error.message]})
+        raise _fault(request, error.details or {"": [error.message]}) from None
     except ExternalIdTaken as error:
-        if not form.get("external_id", "").strip():  # The same form, changed after it was sent.
-            return _page(request, form, new_form_token(), 409, fault=request.text("links.again"))
-        return _page(request, form, token, 409, {"external_id": [error.message]})
+        if form.get("external_id", "").strip():
+            raise _fault(request, {"external_id": [error.message]}, 409) from None
+        del form["form"]  # The same form, changed after it was sent.
+        raise FormFault(request.text("links.again"), 409) from None
     except MerchantInactive as error:
-        return _page(request, form, token, 403, fault=error.message)
+        raise FormFault(error.message, 403) from None
     return request.done(request.merchant_url(f"/links/{created.link.id}"), "link_made")
 
 
-def _page(
-    request: MerchantRequest,
-    form: Mapping[str, str],
-    token: str,
-    status: int = 200,
-    faults: Mapping[str, list[str]] | None = None,
-    fault: Any = None,
-) -> Response:
+def _fault(request: MerchantRequest, faults: Mapping[str, list[str]], status: int = 422) -> FormFault:
     at_fields: dict[str, list[str]] = {}
     elsewhere: list[str] = []  # Faults of what is no field of the form stand above it.
-    for name, sentences in (faults or {}).items():
+    for name, sentences in faults.items():
         field = name.partition(".")[0]
         if field in _FIELDS:
             at_fields[field] = sentences
         else:
             elsewhere += sentences
-    if fault is None and faults:
-        fault = " ".join(elsewhere) or request.text("links.faults")
-    return request.show(
-        "links/new.html",
-        status,
-        form_values=form,
-        token=token,
-        faults=at_fields,
-        fault=fault,
-        currency=request.merchant.currency,
-        inputmode="decimal" if DECIMALS[request.merchant.currency] else "numeric",
-        limited=LIMITED,
-        permanent=PERMANENT,
-        time_zone=str(request.time_zone),
-    )
+    return FormFault(" ".join(elsewhere) or request.text("links.faults"), status, at_fields)
 
 
 def json_number(form: Mapping[str, str], field: str) -> str:

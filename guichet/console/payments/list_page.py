@@ -108,8 +108,8 @@ async def show(request: MerchantRequest) -> Response:
         query = Query.read({name: text.strip() for name, text in request.query.items()})
     except ValidationError as error:
         place = error.errors()[0]["loc"]
-        fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
-        return request.page("payments/list.html", view([]), fault)
+        request.fault = FormFault(request.text(_FAULTS[str(place[0])] if place else "payments.bad_period"))
+        return request.page("payments/list.html", view([]))
     since, until = _period(request, query)
     address = partial(request.merchant_url, "/payments", None, **filter_query(form_values))
     if query.list_filter.has_no_index:

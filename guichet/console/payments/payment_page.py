@@ -27,17 +27,14 @@ KEY_PLACEHOLDER: Final = "$GUICHET_KEY"
 
 
 class PaymentPageView(View, frozen=True):
-    """`details`: names and values; `refund`: its status; `*_href`: None where there is no such page for this reader;
-    `moving`: whether something may change soon. `answer_by`: until when the bank takes evidence."""
+    """`details`: names and values; `refund`: its status; `refundable`: by this reader; `moving`: whether something may
+    change soon. `answer_by`: until when the bank takes evidence."""
 
     payment: PaymentView
     details: list[tuple[str, str]]
     timeline: list[Line]
     refund: RefundStatus | None
-    refund_href: str | None
-    receipt_href: str | None
-    pdf_href: str | None
-    list_href: str | None
+    refundable: bool
     example: str
     answer_by: str | None
     metadata: str | None
@@ -55,18 +52,13 @@ async def show(request: MerchantRequest) -> Response:
     # Its own address for webhooks is for who may see those of the merchant.
     visible = payment if request.may("webhooks.view") else structs.replace(payment, callback_url=None)
     refundable = payment.status == "succeeded" and not contest and history.refund is None
-    refundable = refundable and request.may("payments.refund")
-    paid = payment.status in ("succeeded", "refunded")
     refund = None if history.refund is None else history.refund.status
     view = PaymentPageView(
         payment=payment_fields,
         details=_details(request, visible),
         timeline=lines(request, payment, timeline(history), payment_fields.operator),
         refund=refund,
-        refund_href=request.merchant_url(f"/payments/{payment.reference}/refund") if refundable else None,
-        receipt_href=request.merchant_url(f"/payments/{payment.reference}/receipt") if paid else None,
-        pdf_href=request.merchant_url(f"/payments/{payment.reference}/receipt.pdf") if paid else None,
-        list_href=request.merchant_url("/payments") if request.may("payments.list") else None,
+        refundable=refundable and request.may("payments.refund"),
         example=curl_example(visible, request.console.public_url),
         answer_by=_answer_by(request, disputes) if contest == "open" else None,
         metadata=printable(payment.metadata, keep="\n") if payment.metadata else None,

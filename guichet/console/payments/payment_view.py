@@ -50,7 +50,6 @@ class PaymentView(PaymentRow, frozen=True):
     number: str
     fee: str
     total: str
-    updated: str
 
 
 async def find_payment(request: MerchantRequest) -> Payment:
@@ -117,5 +116,4 @@ def payment_view(
         number=payment_identifier(payment.id),
         fee=request.amount(total - payment.amount, payment.currency),
         total=request.amount(total, payment.currency),
-        updated=request.date_time(payment.updated_at),
     )

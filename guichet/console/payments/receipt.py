@@ -69,7 +69,6 @@ class ReceiptView(View, frozen=True):
     """`qr`: leads to the customer's own page of the payment; None for one that has no such page."""
 
     receipt: Receipt
-    refunded: bool
     number: str
     qr: Markup | None
     whatsapp: str
@@ -89,7 +88,6 @@ async def show(request: MerchantRequest) -> Response:
     line = _one_line(request, payment, mode)
     view = ReceiptView(
         receipt=receipt_of(request, request.merchant, payment, mode),
-        refunded=payment.status == "refunded",
         number=payment_identifier(payment.id),
         qr=qr_code(address, request.text("receipt.qr_alt").unescape()) if address else None,
         whatsapp=f"https://wa.me/?text={quote(' '.join(filter(None, (line, address))), safe='')}",

@@ -1,7 +1,7 @@
 """The refund of one payment: what it costs and does, then the request. The same function as the API's does it. Here a
 person also decides what a program proposed (`refunds/proposals.py`)."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -9,12 +9,13 @@ from guichet.console.page_request import ConsoleRequest, FormFault, MerchantRequ
 from guichet.console.payments.payment_view import PaymentView, find_payment, payment_view
 from guichet.db.references import parse_reference
 from guichet.domain.errors import Conflict, NotFound
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import Payment
+from guichet.domain.refund_proposals import RefundProposal
 from guichet.ledger import wallets
 from guichet.pages.fields import Fields
 from guichet.pages.views import View
 from guichet.payments import repository
-from guichet.printable import printable
 from guichet.refunds import proposal_repository, proposals
 from guichet.refunds.request import refund_obstacle, request_refund
 
@@ -27,26 +28,18 @@ class RefundForm(Fields):
     reason: str = ""
 
 
-class ProposalView(View, frozen=True):
-    """What a program proposed, and may still be decided."""
-
-    key: str
-    at: str
-    until: str
-    reason: str | None
-
-
 class RefundView(View, frozen=True):
-    """`obstacle`: why the payment cannot be refunded. `proposal`: None without an open one."""
+    """`amount` of the payment, and the `balance` of its wallet. `obstacle`: why it cannot be refunded. `proposal`: what
+    a program proposed, by the `key`; None without an open one."""
 
     payment: PaymentView
-    balance: str
-    balance_after: str
-    sees_balance: bool
+    currency: Currency
+    amount: Hundredths
+    balance: Hundredths
     obstacle: str | None
-    proposal: ProposalView | None
-    reason: str
-    longest_reason: int
+    proposal: RefundProposal | None
+    key: str
+    longest_reason: ClassVar = _LONGEST_REASON
 
 
 async def find(request: ConsoleRequest) -> Response:
@@ -66,8 +59,9 @@ async def show(request: MerchantRequest) -> Response:
     request.require("payments.refund")
     payment = await find_payment(request)
     obstacle = await refund_obstacle(request.db, payment)
-    fault = _refusal(request, obstacle, 200) if obstacle else None
-    return await _page(request, payment, obstacle, fault)
+    if obstacle:
+        request.fault = _refusal(request, obstacle, 200)
+    return await _page(request, payment, obstacle)
 
 
 async def refund(request: MerchantRequest) -> Response:
@@ -78,8 +72,8 @@ async def refund(request: MerchantRequest) -> Response:
         return await _decline(request, payment)
     reason = " ".join(form.reason.replace("\0", "").split())
     if len(reason) > _LONGEST_REASON:
-        fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
-        return await _page(request, payment, None, fault, reason)
+        request.fault = FormFault(request.text("payments.reason_too_long", most=_LONGEST_REASON))
+        return await _page(request, payment, None)
     obstacle: str | None = await refund_obstacle(request.db, payment)
     if obstacle is None:
         try:
@@ -90,7 +84,8 @@ async def refund(request: MerchantRequest) -> Response:
         # A form that was sent twice: the page of the payment shows the refund that there is.
         here = request.merchant_url(f"/payments/{payment.reference}")
         return request.done(here, "refund_asked") if obstacle is None else request.redirect(here)
-    return await _page(request, payment, obstacle, _refusal(request, obstacle), reason)
+    request.fault = _refusal(request, obstacle)
+    return await _page(request, payment, obstacle)
 
 
 async def _decline(request: MerchantRequest, payment: Payment) -> Response:
@@ -106,33 +101,18 @@ def _refusal(request: MerchantRequest, obstacle: str | None, status: int = 409) 
     return FormFault(request.text(f"payments.refusal.{obstacle}"), status)
 
 
-async def _page(
-    request: MerchantRequest, payment: Payment, obstacle: str | None, fault: FormFault | None, reason: str | None = None
-) -> Response:
-    """`reason`: what was typed; None: what the program proposed."""
-    proposal = await _proposal(request, payment)
+async def _page(request: MerchantRequest, payment: Payment, obstacle: str | None) -> Response:
+    proposal = await proposal_repository.of_payment(request.db, payment.id)
+    if proposal is not None and proposal.status_at(request.now()) != "open":
+        proposal = None
     wallet = await wallets.wallet(request.db, payment.merchant_id, payment.env, payment.currency)
-    balance = wallet.balance if wallet else 0
     view = RefundView(
         payment=payment_view(request, payment, await request.ctx.catalogues.of(request.merchant.id)),
-        balance=request.amount(balance, payment.currency),
-        balance_after=request.amount(balance - payment.amount, payment.currency),
-        sees_balance=request.may("balance.view"),
+        currency=payment.currency,
+        amount=payment.amount,
+        balance=wallet.balance if wallet else Hundredths(0),
         obstacle=obstacle,
         proposal=proposal,
-        reason=(proposal.reason if proposal and reason is None else reason) or "",
-        longest_reason=_LONGEST_REASON,
+        key=await proposal_repository.key_of(request.db, proposal) if proposal else "",
     )
-    return request.page("payments/refund.html", view, fault)
-
-
-async def _proposal(request: MerchantRequest, payment: Payment) -> ProposalView | None:
-    proposal = await proposal_repository.of_payment(request.db, payment.id)
-    if proposal is None or proposal.status_at(request.now()) != "open":
-        return None
-    return ProposalView(
-        key=printable(await proposal_repository.key_of(request.db, proposal)),
-        at=request.date_time(proposal.created_at),
-        until=request.date_time(proposal.expires_at),
-        reason=printable(proposal.reason) if proposal.reason else None,
-    )
+    return request.page("payments/refund.html", view)

@@ -193,6 +193,9 @@ async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     assert limited.limits == MerchantLimits(600, Hundredths(150_50), None)
     noted = await staff.last_act("merchant.limits_changed")
     assert (noted.reason, noted.after) == ("Contrat", '{"payment_limit":15050,"rate_limit":600}')
+    assert await change(act="name", name=" ") == 422
+    kept = admin.page.form("daily_limit").fields
+    assert (kept["rate_limit"], kept["payment_limit"]) == ("600", "150.5"), "a fault of another form empties no field"
     assert await change(act="limits", reason="Fin") == 303
     assert require(await merchants.get(service.ctx.db, merchant.id)).limits == MerchantLimits()
     assert await change(act="status", status="active", reason="Complet") == 303, "opening needs no tick"

@@ -1,6 +1,6 @@
 """Anonymising one customer of a merchant, as `guichet merchant anonymise-customer`; the worker does it."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -53,10 +53,10 @@ def _path(merchant: Merchant) -> str:
 
 class AnonymiseView(View, frozen=True):
     jobs: JobsView
-    most_waiting: int
+    most_waiting: ClassVar = _MOST_WAITING
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
-    jobs = await jobs_view(request, _path(merchant), "anonymise_customer", fault=fault, merchant_id=merchant.id)
-    return show_file(request, merchant, "anonymise", AnonymiseView(jobs, _MOST_WAITING), fault)
+    jobs = await jobs_view(request, _path(merchant), "anonymise_customer", merchant_id=merchant.id)
+    return show_file(request, merchant, "anonymise", AnonymiseView(jobs))

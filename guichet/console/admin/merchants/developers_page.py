@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from guichet.accounts import key_management
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
-from guichet.console.clock_form import ClockForm, ClockView, change_clock, clock_view
+from guichet.console.clock_form import ClockForm, change_clock, clock_view
 from guichet.console.developers import KeyRow, read_end
 from guichet.console.forms import Reason
 from guichet.console.page_request import FormFault, StaffRequest
@@ -17,7 +17,6 @@ from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ENVS, Merchant
 from guichet.merchants import api_keys
 from guichet.pages.fields import RowId
-from guichet.pages.views import View
 
 #: Revoked keys of one environment that the page shows.
 _REVOKED: Final = 20
@@ -31,13 +30,7 @@ class DevelopersForm(ClockForm):
     reason: Reason = None
 
 
-class DevelopersView(View, frozen=True):
-    api_keys: list[KeyRow]
-    clock: ClockView
-    may_change: bool
-
-
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant, now = await merchant_of(request), request.now()
     keys = [
         key
@@ -48,12 +41,8 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         )
         for key in listed
     ]
-    view = DevelopersView(
-        api_keys=[KeyRow.of(key, now) for key in keys],
-        clock=await clock_view(request, merchant.id),
-        may_change=request.may("merchants.change"),
-    )
-    return show_file(request, merchant, "developers", view, fault)
+    api_key_rows, clock = [KeyRow.of(key, now) for key in keys], await clock_view(request, merchant.id)
+    return show_file(request, merchant, "developers", api_keys=api_key_rows, clock=clock)
 
 
 async def change(request: StaffRequest) -> Response:

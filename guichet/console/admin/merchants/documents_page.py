@@ -1,7 +1,6 @@
 """The documents in a merchant's file: upload, download as an attachment, removal with a reason."""
 
 from typing import Final
-from urllib.parse import quote
 
 from starlette.responses import Response
 
@@ -9,48 +8,23 @@ from guichet.back_office.errors import DocumentRefused
 from guichet.back_office.merchant_file import add_document, read_document, remove_document
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
-from guichet.console.forms import Reason
+from guichet.console.downloads import attachment
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId
-from guichet.domain.merchants import Merchant
+from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, DocumentId
 from guichet.merchants import documents
-from guichet.pages.fields import Fields, or_not_found
-from guichet.pages.page_request import HEADERS
+from guichet.pages.fields import or_not_found
 from guichet.pages.uploads import UploadTooLarge
-from guichet.pages.views import View
 
 _STATUS: Final = {"too_large": 413, "too_many": 409, "already_there": 409}
-
-
-class RemovalForm(Fields):
-    reason: Reason = None
-
-
-class DocumentsView(View, frozen=True):
-    documents: list[Document]
-    may_change: bool
-    most: int
-    most_mib: int
-
-
-class RemovalView(View, frozen=True):
-    document: Document
 
 
 async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     await record_read(request, "merchant.documents_listed", "merchant", merchant.id, merchant.id)
-    return await _page(request, merchant)
-
-
-async def _page(request: StaffRequest, merchant: Merchant, fault: FormFault | None = None) -> Response:
-    view = DocumentsView(
-        documents=await documents.list_of(request.db, merchant.id),
-        may_change=request.may("documents.change"),
-        most=MAX_DOCUMENTS,
-        most_mib=MAX_DOCUMENT // 1024 // 1024,
-    )
-    return show_file(request, merchant, "documents", view, fault)
+    listed = await documents.list_of(request.db, merchant.id)
+    most_mib = MAX_DOCUMENT // 1024 // 1024
+    return show_file(request, merchant, "documents", documents=listed, most=MAX_DOCUMENTS, most_mib=most_mib)
 
 
 async def upload(request: StaffRequest) -> Response:
@@ -61,10 +35,10 @@ async def upload(request: StaffRequest) -> Response:
         posted = await request.upload(MAX_DOCUMENT)
         await add_document(ctx, merchant.id, posted.name or "", bytes(posted.content), request.actor)
     except UploadTooLarge:
-        return await _page(request, merchant, FormFault(request.text("admin_documents.fault.too_large"), 413))
+        raise FormFault(request.text("admin_documents.fault.too_large"), 413) from None
     except DocumentRefused as refused:
-        text, status = request.text(f"admin_documents.fault.{refused.fault}"), _STATUS.get(refused.fault, 422)
-        return await _page(request, merchant, FormFault(text, status))
+        status = _STATUS.get(refused.fault, 422)
+        raise FormFault(request.text(f"admin_documents.fault.{refused.fault}"), status) from None
     return request.done(address(request, merchant, "/documents"), "document_added")
 
 
@@ -75,25 +49,18 @@ async def download(request: StaffRequest) -> Response:
         await read_document(request.ctx, merchant.id, _document_id(request), request.actor)
     )
     ending = document.name.rpartition(".")[2]
-    headers = {
-        **HEADERS,
-        # Its own name may be in any script; the ASCII one is for programs that do not know the other (RFC 6266).
-        "Content-Disposition": f'attachment; filename="document-{document.id}.{ending}"; '
-        f"filename*=UTF-8''{quote(document.name, safe='')}",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-    }
-    return Response(content, 200, headers, document.media_type)
+    return attachment(content, document.media_type, f"document-{document.id}.{ending}", document.name)
 
 
-async def show_removal(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_removal(request: StaffRequest) -> Response:
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = or_not_found(await documents.get(request.db, merchant.id, _document_id(request)))
-    return show_file(request, merchant, "document_removal", RemovalView(document), fault)
+    return show_file(request, merchant, "document_removal", document=document)
 
 
 async def remove(request: StaffRequest) -> Response:
-    form = await request.form(RemovalForm)
+    form = await request.form(ReasonForm)
     request.require("documents.change")
     merchant = await merchant_of(request)
     document = await documents.get(request.db, merchant.id, _document_id(request))

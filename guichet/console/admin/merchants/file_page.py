@@ -6,7 +6,7 @@ is disabled, or of one who has not accepted yet.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -34,7 +34,7 @@ from guichet.domain.merchants import (
     MerchantStatus,
     merchant_name,
 )
-from guichet.domain.money import Hundredths, plain
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Wallet
 from guichet.domain.roles import MerchantRole
 from guichet.ledger import wallets
@@ -78,16 +78,14 @@ class FileView(View, frozen=True):
     api_keys: list[tuple[Environment, int]]
     endpoints: list[Endpoint]
     wallets: list[Wallet] | None
-    bounds: tuple[int, int]
     common_rate: int
     today: int | None
     zone: str
-    statuses: tuple[MerchantStatus, ...]
-    may_change: bool
-    form_values: dict[str, str]
+    bounds: ClassVar = (MIN_DEBIT, MAX_DEBIT)
+    statuses: ClassVar = MERCHANT_STATUSES
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """The read is in the audit log: the page names the people of the team."""
     ctx, merchant, now = request.ctx, await merchant_of(request), request.now()
     await record_read(request, "merchant.read", "merchant", merchant.id, merchant.id)
@@ -103,27 +101,11 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         api_keys=[(env, sum(key.env == env for key in usable)) for env in ENVS],
         endpoints=[await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],
         wallets=await wallets.wallets_of(ctx.db, merchant.id) if request.may("wallets.view") else None,
-        bounds=(MIN_DEBIT, MAX_DEBIT),
         common_rate=ctx.settings.rate_limit,
         today=await merchant_limits.total_of(ctx.db, merchant.id, day) if merchant.daily_limit is not None else None,
         zone=merchant.time_zone or str(ctx.settings.time_zone),
-        statuses=MERCHANT_STATUSES,
-        may_change=request.may("merchants.change"),
-        form_values=request.form_values if fault else _present(merchant),
     )
-    return show_file(request, merchant, "file", view, fault)
-
-
-def _present(merchant: Merchant) -> dict[str, str]:
-    """What the forms hold when nothing was typed."""
-    amounts = {"payment_limit": merchant.payment_limit, "daily_limit": merchant.daily_limit}
-    return {
-        "status": merchant.status,
-        "name": merchant.name,
-        "time_zone": merchant.time_zone or "",
-        "rate_limit": str(merchant.rate_limit or ""),
-        **{name: "" if amount is None else plain(amount) for name, amount in amounts.items()},
-    }
+    return show_file(request, merchant, "file", view)
 
 
 async def change(request: StaffRequest) -> Response:

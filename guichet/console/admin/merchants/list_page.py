@@ -1,7 +1,7 @@
 """The first page of the back office, and the merchants: what waits for somebody, list, search, a new one."""
 
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -46,7 +46,6 @@ class OverviewView(View, frozen=True):
     waiting: list[Merchant]
     more_wait: bool
     audit: LastAudit | None
-    sees_audit: bool
     published_at: Instant | None
 
 
@@ -64,7 +63,6 @@ async def show_overview(request: StaffRequest) -> Response:
         waiting=waiting[: merchants.PAGE],
         more_wait=len(waiting) > merchants.PAGE,
         audit=await last_audit(db) if may("ledger.audit") else None,
-        sees_audit=may("ledger.audit"),
         published_at=(await last_published(db)).published_at,
     )
     return request.page("admin/merchants/overview.html", view)
@@ -81,7 +79,6 @@ class MerchantListView(View, frozen=True):
     q: str
     next_before: int | None
     pager: Pager
-    may_create: bool
 
 
 async def show(request: StaffRequest) -> Response:
@@ -108,7 +105,6 @@ def _list(request: StaffRequest, query: ById, rows: list[Merchant], term: str) -
         q=term,
         next_before=page.rows[-1].id if page.has_older else None,
         pager=page.pager(lambda merchant: merchant.id, partial(request.admin_url, "/merchants")).older_only(),
-        may_create=request.may("merchants.change"),
     )
     return request.page("admin/merchants/list.html", view)
 
@@ -138,17 +134,15 @@ class NewForm(Fields):
 
 class NewView(View, frozen=True):
     after: int
-    statuses: tuple[MerchantStatus, ...]
-    currencies: tuple[Currency, ...]
-    form_values: dict[str, str]
+    statuses: ClassVar = MERCHANT_STATUSES
+    status: ClassVar = _FIRST_STATUS
+    currencies: ClassVar = CURRENCIES
+    currency: ClassVar = DEFAULT_CURRENCY
 
 
-async def show_new(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_new(request: StaffRequest) -> Response:
     request.require("merchants.change")
-    offered: dict[str, str] = {"status": _FIRST_STATUS, "currency": DEFAULT_CURRENCY}
-    form_values = request.form_values if fault else offered
-    view = NewView(await newest(request.db), MERCHANT_STATUSES, CURRENCIES, form_values)
-    return request.page("admin/merchants/new.html", view, fault)
+    return request.page("admin/merchants/new.html", NewView(await newest(request.db)))
 
 
 async def create(request: StaffRequest) -> Response:

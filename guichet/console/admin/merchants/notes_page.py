@@ -1,7 +1,7 @@
 """What the staff wrote about a merchant."""
 
 from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from starlette.responses import Response
 
@@ -29,12 +29,10 @@ class NotesView(View, frozen=True):
     notes: list[Note]
     pager: Pager
     newest: int
-    text: str
-    most: int
-    may_add: bool
+    most: ClassVar = _MAX_NOTE
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     await record_read(request, "merchant.notes_read", "merchant", merchant.id, merchant.id)
     cursor = ById.read(request.query).cursor
@@ -44,11 +42,8 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         notes=page.rows,
         pager=page.pager(lambda note: note.id, partial(address, request, merchant, "/notes")).older_only(),
         newest=await notes.newest(request.db, merchant.id),
-        text=request.form_values.get("text", "") if fault else "",
-        most=_MAX_NOTE,
-        may_add=request.may("notes.add"),
     )
-    return show_file(request, merchant, "notes", view, fault)
+    return show_file(request, merchant, "notes", view)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -1,8 +1,10 @@
 """What the pages about one merchant's file share."""
 
+from typing import Any
+
 from starlette.responses import Response
 
-from guichet.console.page_request import FormFault, StaffRequest
+from guichet.console.page_request import StaffRequest
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import RIGHT_OF
@@ -22,7 +24,7 @@ def address(request: StaffRequest, merchant: Merchant, page: str = "", **query: 
 
 
 def show_file(
-    request: StaffRequest, merchant: Merchant, page: str, view: View, fault: FormFault | None = None
+    request: StaffRequest, merchant: Merchant, page: str, view: View | None = None, **values: Any
 ) -> Response:
     """A page of the file, with the way to the others. `page`: the name of its template and of its tab."""
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]
@@ -32,4 +34,4 @@ def show_file(
     if request.may(RIGHT_OF["anonymise_customer"]):
         tabs.append(("anonymise", "/anonymise"))
     links = [(name, address(request, merchant, path), name == page) for name, path in tabs]
-    return request.page(f"admin/merchants/{page}.html", view, fault, merchant=merchant, tabs=links)
+    return request.page(f"admin/merchants/{page}.html", view, merchant=merchant, tabs=links, **values)

@@ -13,7 +13,7 @@ from guichet.clock import Instant
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.facts import fact_text
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.db.engine import require
 from guichet.domain.approvals import ACCESS_ACTS, RIGHTS, ApprovalRequest
@@ -21,7 +21,7 @@ from guichet.domain.audit_log import Facts
 from guichet.domain.ids import ApprovalId
 from guichet.domain.money import CURRENCIES
 from guichet.ledger.wallets import held
-from guichet.pages.fields import Fields, or_not_found
+from guichet.pages.fields import or_not_found
 from guichet.pages.views import View
 from guichet.treasury.movements import is_statement
 
@@ -94,9 +94,8 @@ def _subject(request: StaffRequest, approval: ApprovalRequest, about: RequestSub
             return approval.subject, request.admin_url(f"/incidents/{approval.subject}")
 
 
-class DecisionForm(Fields):
+class DecisionForm(ReasonForm):
     act: str = ""
-    reason: Reason = None
 
 
 class ApprovalView(View, frozen=True):
@@ -118,7 +117,7 @@ class ApprovalView(View, frozen=True):
     unopposed: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     approval, now = await _approval(request), request.now()
     caseless = approval.act in ACCESS_ACTS or approval.act in ("wallet.reopen", "treasury.record")
     case = None if caseless else await case_of(request.ctx, approval.subject)
@@ -146,7 +145,7 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         about_access=approval.act in ACCESS_ACTS,
         unopposed=approval.decided_by == approvals.UNOPPOSED.name,
     )
-    return request.page("admin/operations/approval.html", view, fault)
+    return request.page("admin/operations/approval.html", view)
 
 
 async def _with_amount(

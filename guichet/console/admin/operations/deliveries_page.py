@@ -1,7 +1,7 @@
 """Webhooks across merchants: endpoints that fail, the latest deliveries, sending one again, or all that failed of a
 merchant."""
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from starlette.responses import Response
 
@@ -42,14 +42,14 @@ class DeliveriesView(View, frozen=True):
     failing: Any
     deliveries: list[Delivery]
     merchant: str
-    statuses: tuple[DeliveryStatus, ...]
     may_resend: bool
-    periods: tuple[ResendPeriod, ...]
     since: ResendPeriod
     names: dict[MerchantId, str]
+    statuses: ClassVar = DELIVERY_STATUSES
+    periods: ClassVar = RESEND_PERIODS
 
 
-async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_list(request: StaffRequest) -> Response:
     """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
     500. Of addresses it shows the servers alone, which name no customer."""
     query, now = DeliveriesQuery.read(request.query), request.now()
@@ -57,24 +57,22 @@ async def show_list(request: StaffRequest, fault: FormFault | None = None) -> Re
     merchant = row_id(merchant_text)
     if merchant_text and merchant is None:
         # Those of all merchants below a filter that says another thing would be read as one merchant's.
-        fault = FormFault(request.text("operations.merchant_wrong"))
+        request.fault = FormFault(request.text("operations.merchant_wrong"))
     merchant_id = None if merchant is None else MerchantId(merchant)
-    deliveries = [] if fault else await listed(request.db, merchant_id, Instant(0), query.status)
+    deliveries = [] if request.fault else await listed(request.db, merchant_id, Instant(0), query.status)
     failing = await failing_endpoints(request.db, now)
     view = DeliveriesView(
         query=query,
         failing=failing,
         deliveries=deliveries[:_PAGE_SIZE],
         merchant=merchant_text[:MOST_TYPED],
-        statuses=DELIVERY_STATUSES,
         may_resend=request.may("deliveries.resend") and merchant is not None,
-        periods=RESEND_PERIODS,
         since=offered_period(deliveries, now),
         names=await merchants.names(
             request.db, {row.merchant_id for row in failing} | {row.merchant_id for row in deliveries[:_PAGE_SIZE]}
         ),
     )
-    return request.page("admin/operations/deliveries.html", view, fault)
+    return request.page("admin/operations/deliveries.html", view)
 
 
 async def resend_list(request: StaffRequest) -> Response:
@@ -89,21 +87,13 @@ async def resend_list(request: StaffRequest) -> Response:
     return request.done(address, resent_act(left), count=str(resent))
 
 
-class DeliveryView(View, frozen=True):
-    delivery: Delivery
-    merchant: str
-    may_resend: bool
-
-
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     """The read is in the audit log: an address of one payment's webhook may name its customer."""
     delivery = await _delivery(request)
     await record_read(request, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
     names = await merchants.names(request.db, {delivery.merchant_id})
-    view = DeliveryView(
-        delivery, names[delivery.merchant_id], request.may("deliveries.resend") and delivery.status != "pending"
-    )
-    return request.page("admin/operations/delivery.html", view, fault)
+    merchant = names[delivery.merchant_id]
+    return request.page("admin/operations/delivery.html", delivery=delivery, merchant=merchant)
 
 
 async def send_again(request: StaffRequest) -> Response:

@@ -1,7 +1,7 @@
 """The checks of `guichet doctor`, and our accounts with providers: whether they answer, what is in them, what is set up
 wrong; the worker asks them."""
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from starlette.responses import Response
 
@@ -14,7 +14,6 @@ from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
-from guichet.server.doctor.check import DoctorCheck
 from guichet.server.doctor.service_checks import service_checks
 
 #: Seconds after which the page shows what it has.
@@ -29,17 +28,10 @@ _TASKS: Final[dict[_AccountKind, type[AboutAccounts]]] = {
 }
 
 
-class DoctorView(View, frozen=True):
-    """`checks`: each with the page that it leads to."""
-
-    checks: list[tuple[DoctorCheck, str | None]]
-    complete: bool
-
-
 async def show(request: StaffRequest) -> Response:
     checks, complete = await service_checks(request.ctx, _WITHIN)
-    view = DoctorView([(check, page_of(request, check)) for check in checks], complete)
-    return request.page("admin/operations/doctor.html", view)
+    linked_checks = [(check, page_of(request, check)) for check in checks]
+    return request.page("admin/operations/doctor.html", checks=linked_checks, complete=complete)
 
 
 class AccountsForm(Fields):
@@ -68,15 +60,15 @@ async def ask_accounts(request: StaffRequest) -> Response:
     return await ask_worker(request, _PROVIDERS, _TASKS[kind](form.account or None))
 
 
-async def show_accounts(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_accounts(request: StaffRequest) -> Response:
     accounts, kinds = request.ctx.providers.accounts, [kind for kind in _TASKS if request.may(RIGHT_OF[kind])]
     view = AccountsView(
-        jobs=await jobs_view(request, _PROVIDERS, *kinds, fault=fault),
+        jobs=await jobs_view(request, _PROVIDERS, *kinds),
         kinds=[(kind, request.text(f"jobs.kind.{kind}")) for kind in kinds],
         accounts=[("", request.text("provider_jobs.all")), *((name, name) for name in accounts)],
         aggregates=bool(aggregating(accounts)) and request.may(RIGHT_OF["wave_merchants"]),
     )
-    return request.page("admin/operations/providers.html", view, fault)
+    return request.page("admin/operations/providers.html", view)
 
 
 class WaveForm(Fields):
@@ -90,7 +82,7 @@ class WaveView(View, frozen=True):
     jobs: JobsView
     accounts: list[tuple[str, str]]
     able: list[str]
-    most: int
+    most: ClassVar = KEPT
 
 
 async def ask_wave(request: StaffRequest) -> Response:
@@ -105,12 +97,11 @@ async def ask_wave(request: StaffRequest) -> Response:
     return await ask_worker(request, _WAVE, NameWaveMerchants(form.account or None))
 
 
-async def show_wave(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_wave(request: StaffRequest) -> Response:
     able = list(aggregating(request.ctx.providers.accounts))
     view = WaveView(
-        jobs=await jobs_view(request, _WAVE, "wave_merchants", fault=fault),
+        jobs=await jobs_view(request, _WAVE, "wave_merchants"),
         accounts=[("", request.text("wave_merchants.all")), *((name, name) for name in able)],
         able=able,
-        most=KEPT,
     )
-    return request.page("admin/operations/wave_merchants.html", view, fault)
+    return request.page("admin/operations/wave_merchants.html", view)

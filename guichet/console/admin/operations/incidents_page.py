@@ -102,11 +102,6 @@ class CaseForm(Fields):
     bearer: Annotated[Lenient[Bearer], Field(alias="from")] = None
 
 
-class CaseView(View, frozen=True):
-    case: Case
-    may_decide: bool
-
-
 class NoCaseView(View, frozen=True):
     """Incidents about no payment or refund. `dispute`: the one that they are about, which matches no payment."""
 
@@ -115,24 +110,22 @@ class NoCaseView(View, frozen=True):
     incidents: list[Incident]
     dispute: Dispute | None
     waiting: list[ApprovalRequest]
-    may_decide: bool
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     case = await case_of(request.ctx, request.path["reference"])
     if case is None:
-        return await _show_without_case(request, fault)
+        return await _show_without_case(request)
     payment = case.payment
     await record_read(request, "payment.viewed", "payment", payment.reference, payment.merchant_id)
-    view = CaseView(case, request.may("incidents.decide"))
-    return request.page("admin/operations/case.html", view, fault)
+    return request.page("admin/operations/case.html", case=case)
 
 
-async def _show_without_case(request: StaffRequest, fault: FormFault | None) -> Response:
+async def _show_without_case(request: StaffRequest) -> Response:
     view = await _without_case(request)
     facts: Facts = {"incidents": len(view.incidents)}
     await record_read(request, "incidents.listed", "incident", view.reference, facts=facts)
-    return request.page("admin/operations/no_case.html", view, fault)
+    return request.page("admin/operations/no_case.html", view)
 
 
 async def _without_case(request: StaffRequest) -> NoCaseView:
@@ -147,7 +140,7 @@ async def _without_case(request: StaffRequest) -> NoCaseView:
     waiting = [] if request_about is None else [request_about]
     about = dispute or open_incidents[0]
     merchant = require(await merchants.get(db, about.merchant_id)).name
-    return NoCaseView(reference, merchant, open_incidents, dispute, waiting, request.may("incidents.decide"))
+    return NoCaseView(reference, merchant, open_incidents, dispute, waiting)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -21,7 +21,7 @@ from guichet.history.payment_history import read_history
 from guichet.history.staff_search import LONGEST, search
 from guichet.history.timeline import TimelineEntry, timeline
 from guichet.merchants import repository as merchants
-from guichet.pages.fields import Fields, or_not_found
+from guichet.pages.fields import or_not_found
 from guichet.pages.views import View
 from guichet.payments import repository
 
@@ -41,10 +41,6 @@ _REASONS: Final = {
 }
 
 
-class SearchForm(Fields):
-    q: str = ""
-
-
 class SearchView(View, frozen=True):
     """`payments`: None before a search; `names`: of their merchants; `operators`: the catalogue that names them."""
 
@@ -61,9 +57,9 @@ async def show_search(request: StaffRequest) -> Response:
 
 
 async def find(request: StaffRequest) -> Response:
-    form = await request.form(SearchForm)
+    form = await request.fields()
     request.require("payments.search")
-    term = form.q.strip()[:LONGEST]
+    term = form.get("q", "").strip()[:LONGEST]
     payments = await search(request.ctx.db, request.ctx.registry, term)
     if term:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.

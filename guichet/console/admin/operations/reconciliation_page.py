@@ -4,13 +4,13 @@ ledger with the heads that left the machine."""
 import asyncio
 from collections.abc import Callable
 from datetime import date
-from typing import Any, Final, Literal
+from typing import Final
 
 from starlette.responses import Response
 
 from guichet.audit_log import entries as audit_log
 from guichet.back_office.jobs.tasks import LedgerMargin
-from guichet.chain_heads import Published, known_heads, last_published, publish_heads
+from guichet.chain_heads import known_heads, last_published, publish_heads
 from guichet.clock import MINUTE, Instant, earlier, iso
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, jobs_view
 from guichet.console.page_request import FormFault, StaffRequest
@@ -19,11 +19,10 @@ from guichet.db.worker_leases import claim_turn
 from guichet.domain.audit_log import Act
 from guichet.domain.errors import NotFound
 from guichet.domain.staff_jobs import RIGHT_OF
-from guichet.ledger.last_audit import LastAudit, last_audit
+from guichet.ledger.last_audit import last_audit
 from guichet.ledger.reconciliation_runs import Run, recent_runs
 from guichet.logs import log
 from guichet.pages.days import Period, PeriodFields, this_month
-from guichet.pages.fields import Fields, Lenient
 from guichet.pages.views import View
 
 #: Differences of one run that its page shows; `guichet reconcile --runs --json` has all that were kept.
@@ -34,23 +33,10 @@ _AUDIT_EVERY: Final = 10 * MINUTE
 _TURN: Final = "ledger_audit"
 
 
-class RunsView(View, frozen=True):
-    """`runs`: each with its day as in addresses; `day`: how one is written."""
-
-    runs: list[tuple[str, Run]]
-    day: Callable[[Instant], str]
-
-
-class RunView(View, frozen=True):
-    run: Run
-    details: list[Any]
-    day: Callable[[Instant], str]
-
-
 async def show_runs(request: StaffRequest) -> Response:
     """Of the last month."""
     runs = [(_utc_day(run), run) for run in await recent_runs(request.db, request.now())]
-    return request.page("admin/operations/reconciliation.html", RunsView(runs, _day_text(request)))
+    return request.page("admin/operations/reconciliation.html", runs=runs, day_text=_day_text(request))
 
 
 async def show_run(request: StaffRequest) -> Response:
@@ -58,8 +44,8 @@ async def show_run(request: StaffRequest) -> Response:
     day_and_account = request.path["day"], request.path["account"]
     for run in await recent_runs(request.db, request.now()):
         if (_utc_day(run), run.provider_account) == day_and_account:
-            view = RunView(run, run.details[:_MOST_DIFFERENCES], _day_text(request))
-            return request.page("admin/operations/run.html", view)
+            details = run.details[:_MOST_DIFFERENCES]
+            return request.page("admin/operations/run.html", run=run, details=details, day_text=_day_text(request))
     raise NotFound
 
 
@@ -87,11 +73,11 @@ async def ask_margin(request: StaffRequest) -> Response:
     return await ask_worker(request, _MARGIN, LedgerMargin(period.since, period.until))
 
 
-async def show_margin(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    form = PeriodFields.read(request.form_values) if fault else PeriodFields()
-    jobs = await jobs_view(request, _MARGIN, "ledger_margin", fault=fault)
+async def show_margin(request: StaffRequest) -> Response:
+    form = PeriodFields.read(request.form_values)
+    jobs = await jobs_view(request, _MARGIN, "ledger_margin")
     view = MarginView(jobs, _month_so_far(request, form))
-    return request.page("admin/operations/margin.html", view, fault)
+    return request.page("admin/operations/margin.html", view)
 
 
 def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:
@@ -99,24 +85,12 @@ def _month_so_far(request: StaffRequest, form: PeriodFields) -> Period:
     return form.period(request.time_zone, this_month(request.now(), request.time_zone))
 
 
-class LedgerQuery(Fields):
-    started: Lenient[Literal["yes"]] = None
-
-
-class LedgerView(View, frozen=True):
-    """`working`: whether an audit was started whose result is not there yet."""
-
-    last: LastAudit | None
-    published: Published
-    working: bool
-
-
 async def show_ledger(request: StaffRequest) -> Response:
-    last, started = await last_audit(request.db), LedgerQuery.read(request.query).started
+    last, started = await last_audit(request.db), request.query.get("started") == "yes"
     # The address still says that an audit was started when its result is there.
     has_result = last is not None and last.finished_at >= earlier(request.now(), _AUDIT_EVERY)
-    view = LedgerView(last, await last_published(request.db), started is not None and not has_result)
-    return request.page("admin/operations/ledger.html", view)
+    working, published = started and not has_result, await last_published(request.db)
+    return request.page("admin/operations/ledger.html", last=last, published=published, working=working)
 
 
 async def start_audit(request: StaffRequest) -> Response:

@@ -5,7 +5,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
@@ -22,7 +22,6 @@ from guichet.clock import DAY, Instant
 from guichet.console.admin.staff_jobs import JobsView, ask_worker, job_result, jobs_view
 from guichet.console.downloads import attachment, file_name
 from guichet.console.page_request import FormFault, StaffRequest
-from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import OUTCOMES
@@ -51,21 +50,6 @@ _MOST_WORDS: Final = 500
 UTC: Final = ZoneInfo("UTC")
 
 
-class IncompleteForm(Exception):
-    """`fault`: `comparison.form.` and this is the sentence."""
-
-    def __init__(self, fault: str, **facts: Any) -> None:
-        super().__init__(fault)
-        self.fault = fault
-        self.facts = facts
-
-
-class Limits(View, frozen=True):
-    mib: int
-    lines: str
-    days: int
-
-
 class StatementView(View, frozen=True):
     """`differences`: a page of those that were found; `not_kept`: how many more there are."""
 
@@ -77,11 +61,13 @@ class StatementView(View, frozen=True):
     accounts: list[tuple[str, str]]
     sources: list[tuple[str, str]]
     kinds: list[tuple[str, str]]
-    fields: tuple[str, ...]
-    meanings: tuple[str, ...]
-    limits: Limits
-    outcomes: tuple[str, ...]
+    most_lines: str
     utc: Callable[[Instant], str]
+    fields: ClassVar = FIELDS
+    meanings: ClassVar = MEANINGS
+    outcomes: ClassVar = OUTCOMES
+    most_mib: ClassVar = MAX_STATEMENT // 1024 // 1024
+    most_days: ClassVar = _MOST_DAYS
 
 
 async def upload(request: StaffRequest) -> Response:
@@ -89,12 +75,10 @@ async def upload(request: StaffRequest) -> Response:
     request.require(RIGHT_OF["compare_statement"])
     try:
         posted = await request.upload(MAX_STATEMENT)
-        return await ask_worker(request, _PATH, await _read_form(request.ctx, posted))
+        return await ask_worker(request, _PATH, await _read_form(request, posted))
     except UploadTooLarge:
         text = request.text("comparison.form.too_large", mib=MAX_STATEMENT // 1024 // 1024)
         raise FormFault(text, 413) from None
-    except IncompleteForm as error:
-        raise FormFault(request.text(f"comparison.form.{error.fault}", **error.facts)) from None
     except UnreadableStatement as error:
         raise FormFault(_sentence(request, error)) from None
 
@@ -109,6 +93,10 @@ async def download(request: StaffRequest) -> Response:
     return attachment(content, "text/csv; charset=utf-8", file_name("differences", str(job.id), suffix="csv"))
 
 
+def _incomplete(request: StaffRequest, fault: str, **facts: Any) -> FormFault:
+    return FormFault(request.text(f"comparison.form.{fault}", **facts))
+
+
 def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     """What is wrong with the file, and in which line."""
     facts: dict[str, Any] = {
@@ -121,8 +109,8 @@ def _sentence(request: StaffRequest, error: UnreadableStatement) -> Any:
     return request.text("comparison.unreadable", line=error.line, problem=problem)
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
-    jobs = await jobs_view(request, _PATH, "compare_statement", fault=fault)
+async def show(request: StaffRequest) -> Response:
+    jobs = await jobs_view(request, _PATH, "compare_statement")
     job = jobs.current.job if jobs.current else None
     result = jobs.result if isinstance(jobs.result, ComparedStatement) else None
     differences, pager = _differences(request, result, job)
@@ -136,13 +124,10 @@ async def show(request: StaffRequest, fault: FormFault | None = None) -> Respons
         accounts=_accounts(request),
         sources=[(source, request.text(f"comparison.source.{source}")) for source in _SOURCES],
         kinds=[(kind, request.text(f"comparison.kind.{kind or 'both'}")) for kind in ("", *SUBJECT_TYPES)],
-        fields=FIELDS,
-        meanings=MEANINGS,
-        limits=Limits(MAX_STATEMENT // 1024 // 1024, formatting.whole_number(MAX_LINES, request.language), _MOST_DAYS),
-        outcomes=OUTCOMES,
+        most_lines=formatting.whole_number(MAX_LINES, request.language),
         utc=partial(formatting.date_time, language=request.language, time_zone=UTC),
     )
-    return request.page("admin/operations/statement.html", view, fault)
+    return request.page("admin/operations/statement.html", view)
 
 
 def _accounts(request: StaffRequest) -> list[tuple[str, Any]]:
@@ -168,13 +153,13 @@ def _differences(
     return result.found[(number - 1) * _PAGE_SIZE : number * _PAGE_SIZE], Pager(newer, older)
 
 
-async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
-    """What the worker is asked for; the file was read once. Raises IncompleteForm, UnreadableStatement."""
-    form = posted.fields
+async def _read_form(request: StaffRequest, posted: Upload) -> CompareStatement:
+    """What the worker is asked for; the file was read once. Raises FormFault, UnreadableStatement."""
+    form, ctx = posted.fields, request.ctx
     accounts = ctx.providers.accounts_of(form.get("account", ""))
     if not accounts:
-        raise IncompleteForm("account")
-    period = _period(ctx, form)
+        raise _incomplete(request, "account")
+    period = _period(request, form)
     task = CompareStatement(
         account=form["account"],
         file=None,
@@ -185,43 +170,43 @@ async def _read_form(ctx: AppContext, posted: Upload) -> CompareStatement:
         until=period.until if period else None,
     )
     if form.get("source") == "provider":
-        _check_history(ctx, accounts, period)
+        _check_history(request, accounts, period)
         return task
-    return await _with_file(task, bytes(posted.content), ctx.providers.accounts[accounts[0]].provider)
+    return await _with_file(request, task, bytes(posted.content), ctx.providers.accounts[accounts[0]].provider)
 
 
-async def _with_file(task: CompareStatement, content: bytes, provider: str) -> CompareStatement:
+async def _with_file(request: StaffRequest, task: CompareStatement, content: bytes, provider: str) -> CompareStatement:
     if not content:
-        raise IncompleteForm("file")
+        raise _incomplete(request, "file")
     statement = await read_statement(content, task.written(provider), MAX_LINES)
     if task.since is None and statement.since is None:
-        raise IncompleteForm("no_dates")
+        raise _incomplete(request, "no_dates")
     file = await asyncio.to_thread(StatementFile.of, content)
     return CompareStatement(task.account, file, task.columns, task.words, task.only, task.since, task.until)
 
 
-def _check_history(ctx: AppContext, accounts: list[str], period: Period | None) -> None:
-    histories = ctx.registry.histories()
+def _check_history(request: StaffRequest, accounts: list[str], period: Period | None) -> None:
+    histories = request.ctx.registry.histories()
     silent = next((name for name in accounts if name not in histories), None)
     if silent is not None:
-        raise IncompleteForm("no_history", account=silent)
+        raise _incomplete(request, "no_history", account=silent)
     if period is None:
-        raise IncompleteForm("period_needed")
+        raise _incomplete(request, "period_needed")
     if period.until - period.since > _MOST_DAYS * DAY:
-        raise IncompleteForm("period_long", most=_MOST_DAYS)
+        raise _incomplete(request, "period_long", most=_MOST_DAYS)
 
 
-def _period(ctx: AppContext, form: dict[str, str]) -> Period | None:
+def _period(request: StaffRequest, form: dict[str, str]) -> Period | None:
     """None if no day was typed: the period is then that of the file."""
     first, last = form.get("from", "").strip(), form.get("to", "").strip()
     if not first and not last:
         return None
     if not first or not last:
-        raise IncompleteForm("both_days")
-    day = today(ctx.clock.now(), UTC)
+        raise _incomplete(request, "both_days")
+    day = today(request.now(), UTC)
     period = read_period(first, last, UTC, (day, day))
     if period.fault:
-        raise IncompleteForm(f"days_{period.fault}")
+        raise _incomplete(request, f"days_{period.fault}")
     return period
 
 

@@ -1,6 +1,6 @@
 """Our own money: where it is and whose, what differs from what is stated, and the movements that people record."""
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from starlette.responses import Response
 
@@ -21,7 +21,6 @@ from guichet.treasury import movements, readings, repository
 from guichet.treasury.position import Position, positions
 from guichet.treasury.readings import Reading
 
-_KINDS: Final = (*RECORDED_KINDS, STATEMENT)
 _PATH: Final = "/treasury"
 
 
@@ -32,10 +31,9 @@ class TreasuryView(View, frozen=True):
     positions: list[Position]
     readings: dict[str, Reading]
     movements: list[TreasuryMovement]
-    kinds: tuple[str, ...]
-    currencies: tuple[Currency, ...]
     reference: str
-    may_record: bool
+    kinds: ClassVar = (*RECORDED_KINDS, STATEMENT)
+    currencies: ClassVar = CURRENCIES
 
 
 class TreasuryForm(Fields):
@@ -52,18 +50,15 @@ class TreasuryForm(Fields):
     reason: Reason = None
 
 
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     place_readings = await _readings(request)
     view = TreasuryView(
         positions=await positions(request.db, place_readings),
         readings=place_readings,
         movements=await repository.latest(request.db),
-        kinds=_KINDS,
-        currencies=CURRENCIES,
         reference=new_reference(request.now()),
-        may_record=request.may("incidents.decide"),
     )
-    return request.page("admin/operations/treasury.html", view, fault)
+    return request.page("admin/operations/treasury.html", view)
 
 
 async def change(request: StaffRequest) -> Response:

@@ -15,7 +15,7 @@ from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import MOST_TYPED, record_read
 from guichet.console.balance.balance_page import MovementsView, WalletQuery, movements_view
 from guichet.console.balance.documents import month_document
-from guichet.console.forms import Reason
+from guichet.console.forms import ReasonForm
 from guichet.console.page_request import FormFault, StaffRequest
 from guichet.domain.approvals import ActRequest
 from guichet.domain.audit_log import CONSOLE, Facts
@@ -23,11 +23,11 @@ from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, Merchant
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, Wallet, WalletStatus
+from guichet.domain.posting_rules import ACTIVE, CLOSED, WALLET_STATUSES, WalletStatus
 from guichet.ledger import wallets
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.merchants import repository as merchant_repository
-from guichet.pages.fields import Fields, Lenient, row_id
+from guichet.pages.fields import Lenient, row_id
 from guichet.pages.views import View
 
 
@@ -61,8 +61,9 @@ async def show_list(request: StaffRequest) -> Response:
         merchant=merchant_text[:MOST_TYPED],
         names=await merchant_repository.names(request.db, {merchant_id for merchant_id, *_ in frozen}),
     )
-    fault = FormFault(request.text("operations.merchant_wrong")) if merchant_text else None
-    return request.page("admin/operations/wallets.html", view, fault)
+    if merchant_text:
+        request.fault = FormFault(request.text("operations.merchant_wrong"))
+    return request.page("admin/operations/wallets.html", view)
 
 
 async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
@@ -81,26 +82,17 @@ async def _floats(request: StaffRequest) -> dict[str, list[FloatRow]]:
     return dict(sorted(floats.items()))
 
 
-class WalletForm(Fields):
+class WalletForm(ReasonForm):
     status: Lenient[WalletStatus] = None
     currency: Lenient[Currency] = None
-    reason: Reason = None
 
 
-class MerchantWalletsView(View, frozen=True):
-    merchant: Merchant
-    wallets: list[Wallet]
-    statuses: tuple[WalletStatus, ...]
-    may_change: bool
-
-
-async def show(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show(request: StaffRequest) -> Response:
     merchant = await merchant_of(request)
     # Many a merchant is a person, and this is their money.
     await record_read(request, "wallet.viewed", "merchant", merchant.id, merchant.id)
     listed = await wallets.wallets_of(request.db, merchant.id)
-    view = MerchantWalletsView(merchant, listed, WALLET_STATUSES, request.may("wallets.change"))
-    return request.page("admin/operations/wallet.html", view, fault)
+    return request.page("admin/operations/wallet.html", merchant=merchant, wallets=listed, statuses=WALLET_STATUSES)
 
 
 async def change(request: StaffRequest) -> Response:
@@ -119,10 +111,6 @@ async def change(request: StaffRequest) -> Response:
     return request.done(request.admin_url(f"/approvals/{approval.id}"), "asked")
 
 
-class CloseForm(Fields):
-    reason: Reason = None
-
-
 class CloseView(View, frozen=True):
     """`held`: what the merchant owns besides the balance, for refunds that are under way and suspended credits."""
 
@@ -133,7 +121,7 @@ class CloseView(View, frozen=True):
     held: Hundredths
 
 
-async def show_close(request: StaffRequest, fault: FormFault | None = None) -> Response:
+async def show_close(request: StaffRequest) -> Response:
     """What a live wallet holds, before it is closed: of the account's currency unless the address names another.
     Raises NotFound for one that is closed."""
     merchant = await merchant_of(request)
@@ -146,11 +134,11 @@ async def show_close(request: StaffRequest, fault: FormFault | None = None) -> R
         raise NotFound
     held_amounts = await wallets.held(request.db, merchant.id, "live", currency)
     view = CloseView(merchant, currency, status, balance, held_amounts.total)
-    return request.page("admin/operations/wallet_close.html", view, fault)
+    return request.page("admin/operations/wallet_close.html", view)
 
 
 async def close(request: StaffRequest) -> Response:
-    form = await request.form(CloseForm)
+    form = await request.form(ReasonForm)
     request.require("wallets.change")
     ctx, merchant = request.ctx, await merchant_of(request)
     currency = WalletQuery.read(request.query).currency or merchant.currency
@@ -191,4 +179,4 @@ async def show_statement(request: StaffRequest) -> Response:
     address = partial(request.admin_url, f"/wallets/{merchant.id}/statement", **hidden_fields)
     movements = await movements_view(request, query, wallet, merchant.created_at, address)
     view = StatementView(merchant, movements, hidden_fields)
-    return request.page("admin/operations/wallet_statement.html", view, movements.fault)
+    return request.page("admin/operations/wallet_statement.html", view)
