@@ -142,7 +142,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
     await report_if_stuck(ctx, refund)
-    await pending.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
+    await pending.mark_not_sent(ctx.db, refund, next_poll(refund, ctx.clock.now()))
     return await _stored(ctx, refund)
 
 
@@ -277,7 +277,7 @@ async def _record_no_end(
     match result:
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
-            await pending.mark_not_sent(ctx.db, refund.id, next_poll_at)
+            await pending.mark_not_sent(ctx.db, refund, next_poll_at)
         case FloatEmpty():
             await _float_is_empty(ctx, refund, result)
             account = require(refund.provider_account)

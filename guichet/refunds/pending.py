@@ -77,7 +77,8 @@ _NEXT_IN_LINE: Final = (
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
 _MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
 _CHANGE_PENDING: Final = update(refunds).where(*_PENDING)
-_MARK_NOT_SENT: Final = _CHANGE_PENDING.values(
+#: Unless another process has had the lease since: it may have sent a request.
+_MARK_NOT_SENT: Final = _CHANGE_PENDING.where(refunds.c.asked_at == bindparam("leased_at")).values(
     sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
 )
 _RECORD_ACCEPTANCE: Final = (
@@ -207,9 +208,11 @@ async def mark_held(tx: Transaction, refund_id: RefundId) -> Refund | None:
     return await tx.write_as(Refund, _MARK_HELD, refund_id=refund_id)
 
 
-async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
-    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`."""
-    await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
+async def mark_not_sent(db: Database, refund: Refund, next_poll_at: Instant) -> None:
+    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`.
+    `refund`: as this process leased it. Nothing changes if it was held up for longer than its lease, and another one
+    works on the refund since."""
+    await db.write(_MARK_NOT_SENT, refund_id=refund.id, leased_at=refund.asked_at, next_due=next_poll_at)
 
 
 async def record_acceptance(

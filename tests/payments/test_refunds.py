@@ -13,9 +13,10 @@ from guichet.domain.payments import INCIDENT_AGE
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
-from guichet.providers.base import Accepted, NotProcessed, RefundRequest, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, FloatEmpty, NotProcessed, RefundRequest, Refused, Succeeded, Unknown
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
+from guichet.refunds.disbursement import process_refund
 from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments
@@ -164,6 +165,30 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
     assert await live.state(payment["reference"]) == "refunded"
     assert len(live.first.references_of("refund")) == 3
     assert live.first.references_of("refund_status") == []
+
+
+@pytest.mark.both_databases
+async def test_a_process_that_was_held_up_does_not_have_a_refund_sent_again(live: LivePayments) -> None:
+    """It learned that its request was not processed, but its lease has run out: another process has sent the next one
+    to another provider, and both would pay."""
+
+    async def held_up(request: RefundRequest) -> NotProcessed:
+        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", request.reference))
+        live.service.clock.advance(31)
+        for _ in range(2):  # Our balance was too low for that one: a new request.
+            row = await process_refund(live.ctx, row)
+        assert (row.request_number, row.provider_account) == (1, "second")
+        return NotProcessed()
+
+    live.first.script("refund", held_up)
+    live.first.script("refund_status", FloatEmpty())
+    live.second.script("refund_status", done)
+    payment = await paid(live)
+    await refund_of(live, payment)
+    for seconds in (0, 60, 60):
+        await live.service.run_worker(seconds)
+    assert await live.state(payment["reference"]) == "refunded"
+    assert len(live.first.references_of("refund")) == len(live.second.references_of("refund")) == 1
 
 
 async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
