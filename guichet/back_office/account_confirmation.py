@@ -69,7 +69,7 @@ def _act(subject: Payment | Refund, act_request: ActRequest, actor: Actor, forme
     return Act(
         actor=actor,
         action="account.confirmed",
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_type=subject.subject_type,
         subject=subject.reference,
         merchant_id=subject.merchant_id,
         reason=act_request.reason,

@@ -82,8 +82,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
     if not decision.override:
         _refuse_contrary(subject, decision, answer)
     outcome = _outcome(subject, decision, result)
-    noun = "payment" if isinstance(subject, Payment) else "refund"
-    act = _act(subject, f"{noun}.settled", decision, answer)
+    act = _act(subject, f"{subject.subject_type}.settled", decision, answer)
     if isinstance(subject, Payment):
         settled: Payment | Refund = await settle_payment(ctx, subject, outcome, act=act, overrides=decision.override)
     else:
@@ -169,7 +168,7 @@ def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Ans
     return Act(
         actor=decision.actor,
         action=action,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_type=subject.subject_type,
         subject=subject.reference,
         merchant_id=subject.merchant_id,
         reason=decision.evidence,

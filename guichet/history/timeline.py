@@ -230,19 +230,18 @@ def _refund(refund: Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
 
 def _provider_answers(subject: Payment | Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
     """What the provider said by itself, and when it was asked."""
-    name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
     if (callback := history.callback) is not None:
         staff_facts: TimelineFacts = {
             "account": callback.provider_account,
             "provider_reference": callback.provider_reference,
         }
         values: TimelineFacts = {"count": callback.received_count}
-        yield TimelineEntry(callback.received_at, "provider.told", name, values, staff_facts)
+        yield TimelineEntry(callback.received_at, "provider.told", subject.subject_type, values, staff_facts)
     # The time of a refund's request is noted too; that was no poll.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
         facts: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
-        yield TimelineEntry(subject.asked_at, "provider.polled", name, facts)
+        yield TimelineEntry(subject.asked_at, "provider.polled", subject.subject_type, facts)
 
 
 def _unless_never(instant: Instant | None) -> Instant | None:

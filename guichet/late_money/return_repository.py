@@ -1,13 +1,12 @@
 """Requests that give late money back to the payer: SQL and row mapping."""
 
-from collections.abc import Collection
 from typing import Any, Final
 
 from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.sql_functions import new_columns, params, upsert
 from guichet.db.tables import late_returns
 from guichet.domain.ids import LateReturnId
@@ -40,7 +39,8 @@ _OF: Final = (
     .order_by(late_returns.c.id)
     .limit(100)
 )
-_QUEUE: Final = WorkQueue(late_returns, "next_poll_at", "provider_account", lambda row: LateReturn(*row))
+#: Requests to send or to ask about, by provider account.
+QUEUE: Final = WorkQueue(late_returns, "next_poll_at", "provider_account", lambda row: LateReturn(*row))
 
 
 async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant) -> None:
@@ -113,10 +113,3 @@ async def cancel_unsent(tx: Writer, return_id: LateReturnId) -> bool:
 async def of(db: Reader, late: LateResult) -> list[LateReturn]:
     """Every request about one late result, oldest first."""
     return [LateReturn(*row) for row in await db.all(_OF, late_id=late.id)]
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[LateReturn]:
-    """Claims up to `most` requests to send or to ask about; the cost is described in `db/queues/work_queue.py`."""
-    return await _QUEUE.claim(db, now, until, most, saturated)

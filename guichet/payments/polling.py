@@ -8,16 +8,16 @@ found. While the standby is away no write ends, and reading must work all the sa
 """
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from guichet import tracing
-from guichet.clock import Instant, earlier, later
+from guichet.clock import earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.errors import StorageError
-from guichet.db.queues.work_queue import LEASE_DURATION, Claim
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.ids import PaymentId
 from guichet.domain.messages import Answer
 from guichet.domain.payments import Payment, never_arrived
@@ -235,19 +235,3 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
         next_poll_at=require(payment.next_poll_at),
     )
     return stored or payment
-
-
-class PollingJobs:
-    """The worker's queue of payments whose poll is due (see `worker/queue_loop.py`)."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Payment]:
-        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
-
-    def partition(self, job: Payment) -> str:
-        return job.provider_account or ""
-
-    async def work(self, job: Payment) -> None:
-        await poll_due_payment(self._ctx, job)

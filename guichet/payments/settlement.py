@@ -24,7 +24,7 @@ from guichet.db.errors import StorageError
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, ActRefused
-from guichet.domain.ids import LinkId, PaymentId
+from guichet.domain.ids import LinkId
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import (
     CONFIRMED,
@@ -32,7 +32,6 @@ from guichet.domain.payments import (
     REFUND_DISBURSED,
     REFUND_REFUSED,
     REFUND_RETRY,
-    REFUNDED,
     REFUSED,
     REFUSED_AT_INITIATION,
     Payment,
@@ -173,7 +172,7 @@ async def _settle_together(
     """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
     settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
-    payments = await finish_payments(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
+    payments = await repository.finish(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
     changes = [
         Change(settlement, settlement.transition, payments[payment_id])
         for payment_id, settlement in settlements.items()
@@ -188,26 +187,6 @@ async def _settle_together(
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
         for settlement in batch
     ]
-
-
-async def finish_payments(
-    tx: Transaction, transitions: Iterable[tuple[Settlement, Transition]]
-) -> dict[PaymentId, Payment]:
-    """The payments that made their transition: `REFUNDED` after the success of their refund."""
-    finishes = [
-        repository.Finish(
-            payment=settlement.payment,
-            source=require(transition.source),
-            target=transition.target,
-            now=settlement.now,
-            failure_reason=None if transition is REFUNDED else settlement.failure_reason,
-            provider_reference=None if transition is REFUNDED else settlement.provider_reference,
-            payer_number=None if transition is REFUNDED else settlement.payer_number,
-            refused_at_initiation=transition is REFUSED_AT_INITIATION,
-        )
-        for settlement, transition in sorted(transitions, key=lambda item: item[0].payment.id)
-    ]
-    return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
 async def write_consequences(

@@ -9,14 +9,13 @@ A payout to a number needs the number that paid (`domain/phone_numbers.py`). Whe
 own refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import MINUTE, Instant, earlier, later
+from guichet.clock import MINUTE, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.queues.work_queue import LEASE_DURATION, Claim
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.messages import Amount, verbatim
 from guichet.domain.payments import KEPT_FOR_FLOAT, REFUND_RETRY, Payment, Refund
 from guichet.domain.phone_numbers import payee_number
@@ -307,19 +306,3 @@ async def _record_no_end(
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
         case _:
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-
-
-class RefundJobs:
-    """The worker's queue of refunds to send or to poll (see `worker/queue_loop.py`)."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Refund]:
-        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
-
-    def partition(self, job: Refund) -> str:
-        return job.provider_account or ""
-
-    async def work(self, job: Refund) -> None:
-        await process_refund(self._ctx, job)

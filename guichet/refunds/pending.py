@@ -1,13 +1,13 @@
 """Pending refunds in the database: what was sent for one, what it waits for, who may work on it, and when next."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction, Writer
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
@@ -116,7 +116,8 @@ _LEASE: Final = (
     .returning(*refunds.c)
 )
 _END_LEASE: Final = _CHANGE_PENDING.values(lease_expires_at=None)
-_QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
+#: Refunds to work on, by provider account; "" is that of refunds that were not sent yet.
+QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 
 async def mark_sent(
@@ -265,14 +266,3 @@ async def lease(
 async def end_lease(db: Database, refund_id: RefundId) -> None:
     """Ends the lease of a refund that stays as it was; the time of its next poll stays too."""
     await db.write(_END_LEASE, refund_id=refund_id)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[Refund]:
-    """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
-
-    `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
-    is described in `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)

@@ -1,7 +1,7 @@
 """Refunds: SQL and row mapping. A unique constraint allows one refund for each payment."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from sqlalchemy import bindparam, select, update
@@ -14,7 +14,7 @@ from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
 from guichet.db.tables import refunds
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus
+from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus, Settlement
 from guichet.domain.records import Record
 
 _INSERT: Final = upsert(refunds).values(new_row(refunds)).on_conflict_do_nothing().returning(refunds.c.id)
@@ -141,24 +141,16 @@ async def page(
     return [Refund(*row) for row in rows], total
 
 
-class Finish(Record, frozen=True):
-    """A conditional transition of one pending refund to its final status."""
-
-    refund_id: RefundId
-    target: RefundStatus
-    now: Instant
-    failure_reason: str | None
-
-
-async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]:
-    """The refunds that made their transition, in no order; one that was no longer pending is missing."""
+async def finish(tx: Transaction, settlements: Mapping[RefundId, Settlement]) -> dict[RefundId, Refund]:
+    """The refunds that made their transition; one that was no longer pending is missing."""
     rows = [
         {
-            "refund_id": transition.refund_id,
-            "target": transition.target,
-            "now": transition.now,
-            "reason": transition.failure_reason,
+            "refund_id": refund_id,
+            "target": settlement.transition.target,
+            "now": settlement.now,
+            "reason": settlement.failure_reason,
         }
-        for transition in transitions
+        for refund_id, settlement in sorted(settlements.items())
     ]
-    return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    refunds = [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    return {refund.id: refund for refund in refunds}

@@ -221,7 +221,7 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", refund["reference"]))
     now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
-    await pending_refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
+    await pending_refunds.QUEUE.claim(live.ctx.db, now, now + 30_000_000, 1)
     await pending_refunds.lease(live.ctx.db, row.id, now, now + 30_000_000, now)
     await pending_refunds.mark_sent(
         live.ctx.db, row.id, provider_account="first", fingerprint=None, provider_data=None, now=now
