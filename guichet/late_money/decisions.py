@@ -27,6 +27,7 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.late_money import made_good, return_repository, returns
 from guichet.late_money import repository as store
+from guichet.late_money.returns import Return
 from guichet.ledger import postings
 from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
@@ -141,7 +142,7 @@ async def _poll_returns(ctx: AppContext, late: LateResult, decision: Decision) -
     if not pending:
         return
     subject, payment = await store.subject_of(ctx.db, late)
-    answers = [await returns.poll(ctx, request, subject, payment, ask_only=True) for request in pending]
+    answers = [await returns.poll(ctx, Return(request, subject, payment), ask_only=True) for request in pending]
     now_known = await store.by_id(ctx.db, late.id)
     if now_known is None or now_known.stage != late.stage:
         stage = now_known.stage if now_known else late.stage

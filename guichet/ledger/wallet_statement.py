@@ -148,7 +148,7 @@ class Statement:
         while rows := await self._db.scan(_MOVEMENTS, **asdict(self._wallet), at=at, after=after, until=self.until):
             for *values, fee in rows:
                 self.closing += values[-1]
-                movement = Movement(*values, Hundredths(self.closing))
+                movement = Movement(*[*values, Hundredths(self.closing)])
                 self.totals.add(movement, fee)
                 if movement.amount:
                     yield movement
@@ -184,6 +184,6 @@ async def newest_movements(
         holds = balance + sum(amount for *_, amount in postings)
     page = []
     for *values, amount in postings:
-        page.append(Movement(*values, amount, Hundredths(holds)))
+        page.append(Movement(*[*values, amount, Hundredths(holds)]))
         holds -= amount
     return page
