@@ -4,10 +4,10 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
@@ -30,11 +30,17 @@ _AUTOMATIC: Final = select(refunds.c.payment_id).where(
     refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
+_TARGET: Final = bindparam("target", type_=refunds.c.status.type)
 _FINISH: Final = (
     update(refunds)
-    .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
+    .where(
+        refunds.c.id == bindparam("refund_id"),
+        refunds.c.status == "pending",
+        # The refusal of an older request, by a process that was held up, ends nothing while a newer one is on its way.
+        or_(_TARGET == "succeeded", refunds.c.request_number == bindparam("ended_request")),
+    )
     .values(
-        status=bindparam("target"),
+        status=_TARGET,
         processed_at=bindparam("now"),
         failure_reason=bindparam("reason"),
         float_empty_accounts=None,
@@ -142,10 +148,11 @@ async def page(
 
 
 async def finish(tx: Transaction, settlements: Mapping[RefundId, Settlement]) -> dict[RefundId, Refund]:
-    """The refunds that made their transition; one that was no longer pending is missing."""
+    """The refunds that made their transition; one that was no longer pending, or is requested anew, is missing."""
     rows = [
         {
             "refund_id": refund_id,
+            "ended_request": require(settlement.refund).request_number,
             "target": settlement.transition.target,
             "now": settlement.now,
             "reason": settlement.failure_reason,

@@ -168,17 +168,20 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
 
 
 @pytest.mark.both_databases
-async def test_a_process_that_was_held_up_does_not_have_a_refund_sent_again(live: LivePayments) -> None:
-    """It learned that its request was not processed, but its lease has run out: another process has sent the next one
-    to another provider, and both would pay."""
+@pytest.mark.parametrize("answer", [NotProcessed(), Refused("refused")])
+async def test_the_answer_of_a_process_that_was_held_up_says_nothing_about_a_newer_request(
+    live: LivePayments, answer: NotProcessed | Refused
+) -> None:
+    """Its lease has run out: another process has sent the next one to another provider. Both would pay, or the hold
+    would be released while the money is on its way."""
 
-    async def held_up(request: RefundRequest) -> NotProcessed:
+    async def held_up(request: RefundRequest) -> NotProcessed | Refused:
         row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", request.reference))
         live.service.clock.advance(31)
         for _ in range(2):  # Our balance was too low for that one: a new request.
             row = await process_refund(live.ctx, row)
         assert (row.request_number, row.provider_account) == (1, "second")
-        return NotProcessed()
+        return answer
 
     live.first.script("refund", held_up)
     live.first.script("refund_status", FloatEmpty())
