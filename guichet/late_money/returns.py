@@ -27,15 +27,8 @@ from guichet.late_money import repository as store
 from guichet.late_money import return_repository
 from guichet.ledger import postings
 from guichet.logs import log
+from guichet.payments import outcomes
 from guichet.payments.account_identity import AccountMatch
-from guichet.payments.outcomes import (
-    ANOTHER_ACCOUNT,
-    Mismatch,
-    account_match,
-    check_and_report_amount,
-    named_refund_request,
-    without_unsure_not_found,
-)
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -87,23 +80,23 @@ async def work(ctx: AppContext, request: LateReturn) -> None:
     provider = ctx.registry.provider(back.account)
     if request.sent_at is not None:
         await poll(ctx, back, ask_only=not _is_awaited(late, request))
-    elif await account_match(ctx, provider, back.taken_by) is not AccountMatch.SAME:
-        await _apply(ctx, back, ANOTHER_ACCOUNT)
+    elif await outcomes.account_match(ctx, provider, back.taken_by) is not AccountMatch.SAME:
+        await _apply(ctx, back, outcomes.ANOTHER_ACCOUNT)
     elif (sent := await _mark_sent(ctx, provider, back)) is not None:
         call = provider.refund(await _refund_request(ctx, provider, sent))
         await _apply(ctx, sent, await call_provider(provider, call, back.account, "refund"))
 
 
-async def poll(ctx: AppContext, back: Return, *, ask_only: bool) -> Result | Mismatch:
+async def poll(ctx: AppContext, back: Return, *, ask_only: bool) -> Result | outcomes.Mismatch:
     """Asks what became of a request that was sent, and applies a final answer. `ask_only`: see `RefundRequest`."""
     provider = ctx.registry.provider(back.account)
-    match = await account_match(ctx, provider, back.taken_by)
+    match = await outcomes.account_match(ctx, provider, back.taken_by)
     if match is AccountMatch.OTHER:
-        return await _apply(ctx, back, ANOTHER_ACCOUNT)
+        return await _apply(ctx, back, outcomes.ANOTHER_ACCOUNT)
     ask_only = ask_only or match is AccountMatch.UNSURE
     call = provider.refund_status(await _refund_request(ctx, provider, back, ask_only=ask_only))
     answer = await call_provider(provider, call, back.account, "refund_status")
-    return await _apply(ctx, back, without_unsure_not_found(answer, match))
+    return await _apply(ctx, back, outcomes.without_unsure_not_found(answer, match))
 
 
 def _is_awaited(late: LateResult, request: LateReturn) -> bool:
@@ -123,7 +116,7 @@ async def _refund_request(
 ) -> RefundRequest:
     request, payment = back.request, back.payment
     if isinstance(back.subject, Refund):
-        refund_request = await named_refund_request(ctx, provider, back.subject, payment)
+        refund_request = await outcomes.named_refund_request(ctx, provider, back.subject, payment)
     else:
         charge = charge_for(payment, ctx.settings.public_url)
         number = payer_number(payment)
@@ -139,8 +132,8 @@ async def _refund_request(
     )
 
 
-async def _apply(ctx: AppContext, back: Return, result: Result) -> Result | Mismatch:
-    answer = await check_and_report_amount(ctx, back.subject, result)
+async def _apply(ctx: AppContext, back: Return, result: Result) -> Result | outcomes.Mismatch:
+    answer = await outcomes.check_and_report_amount(ctx, back.subject, result)
     match answer:
         case Succeeded(provider_reference=movement):
             await _returned(ctx, back, "succeeded", movement)
