@@ -47,6 +47,8 @@ from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import follow_up, repository
 from guichet.providers.base import Refused, Succeeded
+from guichet.schemas.payment import payment_object
+from guichet.schemas.refund import refund_object
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
@@ -240,8 +242,13 @@ def _event(change: Change) -> Event | None:
     transition, settlement = change.transition, change.settlement
     if transition is REFUSED_AT_INITIATION and change.payment.answered_pending:
         transition = REFUSED  # Somebody was told "pending" and does not see the 402.
-    name = transition.event
-    return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
+    if transition.event is None:
+        return None
+    payment, refund = change.payment, change.refund
+    if refund is not None:
+        return Event(transition.event, payment, refund_object(refund), settlement.now)
+    mode = settlement.catalogue.by_operator(payment.operator)
+    return Event(transition.event, payment, payment_object(payment, mode), settlement.now)
 
 
 async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> dict[LinkId, PaymentLink]:
