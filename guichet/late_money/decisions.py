@@ -215,7 +215,7 @@ async def _start_return(
     money = payment.amount, payment.fee_amount, payment.currency
     entries = posting_rules.late_taken_back(*money, time=await _times_taken_back(tx, late))
     cause = posting_rules.TAKEN_BACK_CAUSES[late.subject_type]
-    await store.post(tx, late, payment, cause, entries, now)
+    await store.post(tx, late, cause, entries, now)
     return moved
 
 
@@ -246,7 +246,7 @@ async def _post(
     cause, entries = _postings(late, payment, decision, account)
     if decision == "wallet":
         entries = posting_rules.numbered(entries, await _times_taken_back(tx, late))
-    await store.post(tx, late, payment, cause, entries, now)
+    await store.post(tx, late, cause, entries, now)
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
     return moved
 

@@ -129,12 +129,10 @@ async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Pa
     return refund, require(await repository.by_id(db, refund.payment_id))
 
 
-async def post(
-    tx: Transaction, late: LateResult, payment: Payment, cause: str, entries: list[Posting], now: Instant
-) -> None:
+async def post(tx: Transaction, late: LateResult, cause: str, entries: list[Posting], now: Instant) -> None:
     """The postings of one change of a late result."""
-    wallet = payment.merchant_id, payment.env, payment.currency
-    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    movement = Movement(late.merchant_id, late.env, late.currency, cause, late.subject_id, entries, now)
+    await postings.post(tx, [movement])
 
 
 async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:

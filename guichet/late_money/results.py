@@ -91,7 +91,7 @@ async def _record_contradiction(ctx: AppContext, late: LateResult, subject: Paym
     async with ctx.db.transaction() as tx:
         if await store.advance(tx, late, stage, amount=total, now=now) is None:
             return
-        await store.post(tx, late, payment, cause, entries, now)
+        await store.post(tx, late, cause, entries, now)
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
         detail = IncidentDetail.CONTRADICTED(total=Amount(total, payment.currency))

@@ -180,7 +180,7 @@ async def _returned(ctx: AppContext, back: Return, status: ReturnStatus, movemen
             if moved is not None:
                 entries = posting_rules.late_returned(account, back.total)
                 cause = posting_rules.RETURNED_CAUSES[late.subject_type]
-                await store.post(tx, late, payment, cause, entries, now)
+                await store.post(tx, late, cause, entries, now)
                 await incidents.close_all(tx, late.merchant_id, late.reference, now)
                 for other in await return_repository.of(tx, late):
                     await return_repository.cancel_unsent(tx, other.id)
@@ -214,7 +214,7 @@ async def _returned_twice(tx: Transaction, late: LateResult, back: Return, accou
     log.error("late_result.returned_twice", reference=back.subject.reference, request=reference)
     entries = [posting_rules.returned_again(account, back.total, back.request.id)]
     cause = posting_rules.RETURNED_AGAIN_CAUSES[late.subject_type]
-    await store.post(tx, late, back.payment, cause, entries, now)
+    await store.post(tx, late, cause, entries, now)
     detail = IncidentDetail.RETURNED_TWICE(total=Amount(back.total, back.payment.currency), request=reference)
     await incidents.report_about(tx, back.subject, incidents.RETURNED_TWICE, detail, now)
 

@@ -132,11 +132,8 @@ async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) 
     """Postings against MANUAL_SETTLEMENT are right only if the audit log says which people decided so."""
     if not any(ledger.MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
         return None
-    actions = ("payment.settled", "refund.settled", "late_money.resolved")
-    for action in actions:
-        if await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference, action=action):
-            return None
-    return AuditFault.NOBODY_DECIDED()
+    decided = await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference)
+    return None if decided else AuditFault.NOBODY_DECIDED()
 
 
 def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> Message | None:
