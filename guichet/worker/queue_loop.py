@@ -126,6 +126,21 @@ class PartitionLimits(Generic[T]):
             del self._loads[partition]
 
 
+class OfAccount(Protocol):
+    """A job that calls a provider."""
+
+    @property
+    def provider_account(self) -> str | None: ...
+
+
+AccountJob = TypeVar("AccountJob", bound=OfAccount)
+
+
+def account_of(job: OfAccount) -> str:
+    """Its partition."""
+    return job.provider_account or ""
+
+
 class OneOfEach(Generic[T]):
     """A few long jobs at once, and one for each partition."""
 

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from guichet import metrics
 from guichet.back_office.jobs.work import StaffJobs
@@ -39,12 +39,14 @@ from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import (
     CLAIMS_APART,
     POLL_INTERVAL,
+    AccountJob,
     Loop,
     OneOfEach,
     PartitionLimits,
     QueueJobs,
     QueueLoop,
     TableJobs,
+    account_of,
 )
 from guichet.worker.reconciliation_loop import Reconciliation
 from guichet.worker.timed_loops import BalanceReader, DisputeLoop, HeadPublication
@@ -200,18 +202,6 @@ def _mails(ctx: AppContext) -> QueueLoop[Mail]:
     return QueueLoop("mails", asyncio.Event(), ctx.clock, jobs, limits)
 
 
-class _OfAccount(Protocol):
-    @property
-    def provider_account(self) -> str | None: ...
-
-
-AccountJob = TypeVar("AccountJob", bound=_OfAccount)
-
-
 def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: QueueJobs[AccountJob]) -> QueueLoop[AccountJob]:
     """A queue whose jobs are limited by their provider account."""
-    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(_account, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART)
-
-
-def _account(job: _OfAccount) -> str:
-    return job.provider_account or ""
+    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(account_of, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART)
