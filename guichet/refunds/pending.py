@@ -13,8 +13,8 @@ from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
 from guichet.payments.pending import is_free, was_not_asked
 
-_PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
-_CHANGE_UNSENT: Final = update(refunds).where(*_PENDING, refunds.c.sent_at.is_(None))
+_CHANGE_PENDING: Final = update(refunds).where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
+_CHANGE_UNSENT: Final = _CHANGE_PENDING.where(refunds.c.sent_at.is_(None))
 _MARK_SENT: Final = _CHANGE_UNSENT.values(
     sent_at=bindparam("now"),
     provider_account=bindparam("new_account"),
@@ -25,8 +25,7 @@ _MARK_SENT: Final = _CHANGE_UNSENT.values(
     not_found_duration=0,
 ).returning(*refunds.c)
 _START_NEXT_REQUEST: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
+    _CHANGE_PENDING.where(refunds.c.request_number == bindparam("ended_request"))
     .values(
         sent_at=None,
         provider_reference=None,
@@ -42,65 +41,45 @@ _WAIT_FOR_FLOAT: Final = _CHANGE_UNSENT.values(
     float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None
 )
 _WAIT_FOR_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None), refunds.c.payee_number.is_(None))
+    _CHANGE_UNSENT.where(refunds.c.payee_number.is_(None))
     .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
     .returning(refunds.c.id)
 )
 _CONFIRM_PAYEE: Final = _CHANGE_UNSENT.values(
     payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None
 ).returning(*refunds.c)
-_OLDER_WAITS: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.id < bindparam("refund_id"),
-        refunds.c.status == "pending",
-    )
-    .limit(1)
+#: For an account's balance.
+_WAITING: Final = select(refunds.c.id).where(
+    refunds.c.float_empty_accounts.is_not(None),
+    refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
+    refunds.c.status == "pending",
 )
-#: The oldest refunds that wait for an account's balance. One that is locked is being worked on already.
+_OLDER_WAITS: Final = _WAITING.where(refunds.c.id < bindparam("refund_id")).limit(1)
+#: The oldest. One that is locked is being worked on already.
 _NEXT_IN_LINE: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.status == "pending",
-        refunds.c.sent_at.is_(None),
-    )
+    _WAITING.where(refunds.c.sent_at.is_(None))
     .order_by(refunds.c.id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
     .cte("next_in_line")
 )
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
-_MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
-_CHANGE_PENDING: Final = update(refunds).where(*_PENDING)
+_MARK_HELD: Final = _CHANGE_PENDING.where(refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
 #: Unless another process has had the lease since: it may have sent a request.
 _MARK_NOT_SENT: Final = _CHANGE_PENDING.where(refunds.c.asked_at == bindparam("leased_at")).values(
     sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
 )
-_RECORD_ACCEPTANCE: Final = (
-    update(refunds)
-    .where(
-        *_PENDING,
-        refunds.c.provider_reference.is_not_distinct_from(
-            bindparam("known_ref", type_=refunds.c.provider_reference.type)
-        ),
-    )
-    .values(
-        provider_reference=bindparam("new_ref"),
-        provider_data=bindparam("new_data"),
-        float_empty_accounts=None,
-        ambiguous_code=func.coalesce(
-            bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code
-        ),
-        next_poll_at=bindparam("next_due"),
-        lease_expires_at=None,
-        not_found_count=0,
-        not_found_duration=0,
-    )
+_RECORD_ACCEPTANCE: Final = _CHANGE_PENDING.where(
+    refunds.c.provider_reference.is_not_distinct_from(bindparam("known_ref", type_=refunds.c.provider_reference.type))
+).values(
+    provider_reference=bindparam("new_ref"),
+    provider_data=bindparam("new_data"),
+    float_empty_accounts=None,
+    ambiguous_code=func.coalesce(bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code),
+    next_poll_at=bindparam("next_due"),
+    lease_expires_at=None,
+    not_found_count=0,
+    not_found_duration=0,
 )
 _SCHEDULE_NEXT_POLL: Final = _CHANGE_PENDING.values(
     float_empty_accounts=None,
