@@ -158,7 +158,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
             for count, db in opened:
                 now = later(clock.now(), 60 * SECOND)
                 started = time.perf_counter()
-                await pending.claim_due(db, now, now, CLAIMED)
+                await pending.QUEUE.claim(db, now, now, CLAIMED)
                 taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)
                 started = time.perf_counter()
                 await queue.claim(db, now, now, CLAIMED, Shares({}, CLAIMED, [], 0))

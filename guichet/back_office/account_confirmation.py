@@ -8,8 +8,8 @@ They confirm it of the key that was in the settings when the first one asked: wi
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.domain.approvals import ActRequest, Arguments
-from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
-from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.payments import account_identity
@@ -62,9 +62,13 @@ def check(ctx: AppContext, subject: Payment | Refund, act_request: ActRequest) -
 
 
 def _act(subject: Payment | Refund, act_request: ActRequest, actor: Actor, former: str) -> Act:
-    kind: SubjectType = "payment" if isinstance(subject, Payment) else "refund"
-    before: Facts = {"fingerprint": former}
-    after: Facts = {"account": subject.provider_account, "fingerprint": act_request.arguments["fingerprint"]}
     return Act(
-        actor, "account.confirmed", kind, subject.reference, subject.merchant_id, act_request.reason, before, after
+        actor=actor,
+        action="account.confirmed",
+        subject_type=subject.subject_type,
+        subject=subject.reference,
+        merchant_id=subject.merchant_id,
+        reason=act_request.reason,
+        before={"fingerprint": former},
+        after={"account": subject.provider_account, "fingerprint": act_request.arguments["fingerprint"]},
     )

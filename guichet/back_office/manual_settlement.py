@@ -12,9 +12,9 @@ from guichet.clock import Clock, later
 from guichet.context import AppContext
 from guichet.db.engine import Database, require
 from guichet.db.queues.work_queue import LEASE_DURATION
-from guichet.domain.audit_log import Act, Actor, ActRefused, FactName, Facts
+from guichet.domain.audit_log import Act, Actor, ActRefused, FactName
 from guichet.domain.money import plain
-from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.domain.refusals import Refusal
 from guichet.payments import pending, repository
@@ -150,7 +150,6 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
 
 
 def _act(subject: Payment | Refund, decision: Decision, answer: Answer) -> Act:
-    kind: SubjectType = "payment" if isinstance(subject, Payment) else "refund"
     after: dict[FactName, object] = {
         "status": "succeeded" if decision.succeeded else "failed",
         "provider_says": answer,
@@ -159,6 +158,13 @@ def _act(subject: Payment | Refund, decision: Decision, answer: Answer) -> Act:
     }
     if decision.override:
         after["override"] = True
-    before: Facts = {"status": subject.status}
-    evidence, merchant_id = decision.evidence, subject.merchant_id
-    return Act(decision.actor, f"{kind}.settled", kind, subject.reference, merchant_id, evidence, before, after)
+    return Act(
+        actor=decision.actor,
+        action=f"{subject.subject_type}.settled",
+        subject_type=subject.subject_type,
+        subject=subject.reference,
+        merchant_id=subject.merchant_id,
+        reason=decision.evidence,
+        before={"status": subject.status},
+        after=after,
+    )

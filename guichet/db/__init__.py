@@ -31,9 +31,9 @@ one refuses a row all the same, that is a bug: `errors.ConstraintViolated` has i
 written in the transaction that causes it. `queues/` claims due rows, so that one slow provider (`work_queue.py`) or
 merchant (`fair_queue.py`) delays nobody else; a claim is a lease, after which the row is due again::
 
-    _QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
+    QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
-The table needs `columns.queue_indexes`, and the worker a loop (`worker/queue_loop.py`).
+The table needs `columns.queue_indexes`, and the worker a loop (`worker/queue_loop.py`, `TableJobs`).
 
 Where things are:
 

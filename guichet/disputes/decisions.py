@@ -14,6 +14,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.refusals import Refusal
 from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
+from guichet.schemas.dispute import dispute_object
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
@@ -31,7 +32,6 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
     bears at most its own part of the payment, and never more than its wallet holds. Raises ActRefused."""
     check(dispute, bearer)
     payment = None if dispute.payment_id is None else await repository.by_id(ctx.db, dispute.payment_id)
-    catalogue = None if payment is None else await ctx.catalogues.of(payment.merchant_id)
     now = ctx.clock.now()
     part_of_payment = min(dispute.amount, payment.amount) if payment is not None and bearer == "merchant" else 0
     merchant_part = Hundredths(part_of_payment)
@@ -54,9 +54,9 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
                 await post_taken(tx, decided, now)
             entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
             await post(tx, decided, posting_rules.DISPUTE_CHARGED, entries, now)
-        if payment is not None and catalogue is not None:
+        if payment is not None:
             events = _events(dispute, decided)
-            await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=stage) for name, stage in events])
+            await outbox.emit(tx, [Event(name, payment, dispute_object(stage), now) for name, stage in events])
         await close_incidents(tx, dispute, payment, now)
         await audit_log.record(tx, act, now)
     ctx.wakeups.deliveries.set()

@@ -12,7 +12,6 @@ from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.disputes import repository as dispute_repository
 from guichet.domain import posting_rules
-from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Dispute, DisputeStatus
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
 from guichet.domain.ids import DisputeId, MerchantId
@@ -29,6 +28,7 @@ from guichet.payments import repository
 from guichet.providers.base import Provider, Unknown
 from guichet.providers.capabilities import DisputeFacts, HasDisputes
 from guichet.providers.registry import call_provider
+from guichet.schemas.dispute import dispute_object
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
@@ -72,12 +72,11 @@ async def record(ctx: AppContext, account: str, facts: DisputeFacts) -> None:
             detail = IncidentDetail.BANK_ASKS(bank_reason=facts.reason)
             await incidents.report_about(ctx.db, payment, incidents.DISPUTED, detail, now)
         return
-    catalogue = await ctx.catalogues.of(payment.merchant_id)
     async with ctx.db.transaction() as tx:
         if known is None:
-            known = await _open(tx, account, facts, payment, catalogue, now)
+            known = await _open(tx, account, facts, payment, now)
         if known is not None and known.status == "open" and facts.status != "open":
-            await _close(tx, known, facts, payment, catalogue, now)
+            await _close(tx, known, facts, payment, now)
     ctx.wakeups.deliveries.set()
 
 
@@ -109,7 +108,7 @@ async def _record_unmatched(ctx: AppContext, account: str, facts: DisputeFacts, 
             detail = IncidentDetail.BANK_TOOK_UNMATCHED(total=Amount(known.amount, known.currency), **about)
             await _report_unmatched(tx, known, detail, now)
         if known.status == "open" and facts.status != "open":
-            await _close(tx, known, facts, None, None, now)
+            await _close(tx, known, facts, None, now)
 
 
 async def _report_unmatched(tx: Transaction, dispute: Dispute, detail: Message, now: Instant) -> None:
@@ -126,9 +125,7 @@ async def _report_unmatched(tx: Transaction, dispute: Dispute, detail: Message, 
     )
 
 
-async def _open(
-    tx: Transaction, account: str, facts: DisputeFacts, payment: Payment, catalogue: Catalogue, now: Instant
-) -> Dispute | None:
+async def _open(tx: Transaction, account: str, facts: DisputeFacts, payment: Payment, now: Instant) -> Dispute | None:
     """None when another process recorded it first. Of a prevented one nothing is posted or told: a person decides."""
     # No refund is asked for in the same moment.
     await wallets.lock(tx, payment.merchant_id, payment.env, payment.currency, now)
@@ -139,20 +136,13 @@ async def _open(
     detail = IncidentDetail.BANK_PREVENTED(total=total, bank_reason=opened.reason)
     if opened.taken:
         await post_taken(tx, opened, now)
-        await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
+        await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, dispute_object(opened), now)])
         detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
     await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     return opened
 
 
-async def _close(
-    tx: Transaction,
-    dispute: Dispute,
-    facts: DisputeFacts,
-    payment: Payment | None,
-    catalogue: Catalogue | None,
-    now: Instant,
-) -> None:
+async def _close(tx: Transaction, dispute: Dispute, facts: DisputeFacts, payment: Payment | None, now: Instant) -> None:
     """The bank decided about an open dispute, or prevented it. `payment`: None of one that matches none."""
     status: DisputeStatus = "won" if facts.status == "won" else "prevented" if facts.status == "prevented" else "lost"
     closed = await dispute_repository.close(tx, dispute.id, status, now)
@@ -169,9 +159,9 @@ async def _close(
             await _report_unmatched(tx, closed, detail, now)
         else:
             await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
-    if payment is not None and catalogue is not None and status != "prevented":
+    if payment is not None and status != "prevented":
         name: EventName = DISPUTE_WON if status == "won" else DISPUTE_LOST
-        await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])
+        await outbox.emit(tx, [Event(name, payment, dispute_object(closed), now)])
 
 
 def _new(account: str, facts: DisputeFacts, payment: Payment | None, merchant_id: MerchantId, now: Instant) -> Dispute:

@@ -6,7 +6,7 @@ checks it.
 """
 
 import hashlib
-from typing import Any, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 from uuid import UUID
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
@@ -84,6 +84,8 @@ REFUND_TRANSITIONS: Final = {
 
 class Payment(Record, frozen=True):
     """A payment as it is stored. Amounts are hundredths, dates are Instants (microseconds)."""
+
+    subject_type: ClassVar[Literal["payment"]] = "payment"
 
     id: PaymentId
     merchant_id: MerchantId
@@ -198,6 +200,8 @@ def unstored_payment(**fields: Any) -> Payment:
 
 class Refund(Record, frozen=True):
     """The one refund that a payment can have (D22). `held`: the wallet's part was moved to the hold account."""
+
+    subject_type: ClassVar[Literal["refund"]] = "refund"
 
     id: RefundId
     merchant_id: MerchantId

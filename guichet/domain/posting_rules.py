@@ -161,6 +161,12 @@ def float_account(provider_account: str, wallet: str, currency: str) -> str:
     return f"{FLOAT}{provider_account}:{wallet}:{currency}"
 
 
+def wallet_of_float(account: str) -> tuple[str, str]:
+    """The provider account, and its own word for the wallet, of a float account."""
+    provider_account, _, rest = account.removeprefix(FLOAT).partition(":")
+    return provider_account, rest.rpartition(":")[0]
+
+
 def is_float_of(account: str, provider_account: str, currency: str) -> bool:
     """Whether it is a wallet of this provider account in this currency."""
     return account.startswith(f"{FLOAT}{provider_account}:") and account.endswith(f":{currency}")

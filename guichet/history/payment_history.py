@@ -73,9 +73,8 @@ async def read_history(db: Database, payment: Payment) -> PaymentHistory:
 
 
 async def _history_of(db: Database, subject: Payment | Refund) -> SubjectHistory:
-    kind: postings.PostedSubject = "payment" if isinstance(subject, Payment) else "refund"
     return SubjectHistory(
-        movements=await postings.about(db, subject.merchant_id, kind, subject.id),
+        movements=await postings.about(db, subject.merchant_id, subject.subject_type, subject.id),
         callback=await callbacks.about(db, subject),
         late=await late_result_repository.about(db, subject),
         incidents=await incidents.about(db, subject.merchant_id, subject.reference),

@@ -20,6 +20,7 @@ from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
 from guichet.domain.records import Record
 from guichet.history.payment_history import PaymentHistory, SubjectHistory
+from guichet.provider_callbacks.repository import ProviderCallback
 from guichet.webhooks.deliveries import past_attempts
 
 #: The names of what an entry holds; pages of the staff have a text for each.
@@ -73,6 +74,9 @@ TimelineFact = Literal[
     "wallet",
 ]
 TimelineFacts = Mapping[TimelineFact, Any]
+#: What an entry holds of an act of a person, and of an incident.
+_OF_ACT: Final[tuple[TimelineFact, ...]] = ("actor", "os_user", "action", "reason", "before", "after")
+_OF_INCIDENT: Final[tuple[TimelineFact, ...]] = ("kind", "detail", "occurrences", "last_seen_at")
 
 
 #: Whose history an entry belongs to. Its reference is in `PaymentHistory`, or among the values.
@@ -230,19 +234,14 @@ def _refund(refund: Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
 
 def _provider_answers(subject: Payment | Refund, history: SubjectHistory) -> Iterator[TimelineEntry]:
     """What the provider said by itself, and when it was asked."""
-    name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
     if (callback := history.callback) is not None:
-        staff_facts: TimelineFacts = {
-            "account": callback.provider_account,
-            "provider_reference": callback.provider_reference,
-        }
-        values: TimelineFacts = {"count": callback.received_count}
-        yield TimelineEntry(callback.received_at, "provider.told", name, values, staff_facts)
+        told: TimelineFacts = {"count": callback.received_count}
+        yield TimelineEntry(callback.received_at, "provider.told", subject.subject_type, told, _provider(callback))
     # The time of a refund's request is noted too; that was no poll.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
         facts: TimelineFacts = {"count": subject.poll_count, "next_poll_at": _unless_never(subject.next_poll_at)}
-        yield TimelineEntry(subject.asked_at, "provider.polled", name, facts)
+        yield TimelineEntry(subject.asked_at, "provider.polled", subject.subject_type, facts)
 
 
 def _unless_never(instant: Instant | None) -> Instant | None:
@@ -256,7 +255,7 @@ def _failed(
     return TimelineEntry(at, kind, subject, {"code": failure.code, "message": failure.message}, {"reason": reason})
 
 
-def _provider(subject: Payment | Refund) -> TimelineFacts:
+def _provider(subject: Payment | Refund | Dispute | ProviderCallback) -> TimelineFacts:
     return {"account": subject.provider_account, "provider_reference": subject.provider_reference}
 
 
@@ -264,27 +263,21 @@ def _aftermath(subject: Literal["payment", "refund"], history: SubjectHistory) -
     """Postings, late results, incidents and acts of people."""
     yield from _moved(subject, history.movements)
     if (late := history.late) is not None:
+        account: TimelineFacts = {"account": late.provider_account}
         if late.found_at is None:
             asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": _unless_never(late.next_poll_at)}
-            yield TimelineEntry(late.told_at, "late.asking", subject, asking, {"account": late.provider_account})
+            yield TimelineEntry(late.told_at, "late.asking", subject, asking, account)
         else:
-            facts: TimelineFacts = {"stage": late.stage, "amount": late.amount}
-            yield TimelineEntry(late.found_at, "late.found", subject, facts, {"account": late.provider_account})
+            found: TimelineFacts = {"stage": late.stage, "amount": late.amount}
+            yield TimelineEntry(late.found_at, "late.found", subject, found, account)
     for incident in history.incidents:
         concern: TimelineFacts = {"concern": CONCERNS.get(incident.kind), "open": incident.closed_at is None}
-        seen: TimelineFacts = {
-            "detail": incident.detail,
-            "occurrences": incident.occurrences,
-            "last_seen_at": incident.last_seen_at,
-        }
-        kind: TimelineFacts = {"kind": incident.kind}
-        yield TimelineEntry(incident.opened_at, "incident.opened", subject, concern, {**kind, **seen})
+        seen: TimelineFacts = {name: getattr(incident, name) for name in _OF_INCIDENT}
+        yield TimelineEntry(incident.opened_at, "incident.opened", subject, concern, seen)
         if incident.closed_at is not None:
-            yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, kind)
+            yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, {"kind": incident.kind})
     for act in reversed(history.acts):
-        person_facts: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
-        act_facts: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
-        yield TimelineEntry(act.at, "person.acted", subject, staff={**person_facts, **act_facts})
+        yield TimelineEntry(act.at, "person.acted", subject, staff={name: getattr(act, name) for name in _OF_ACT})
 
 
 def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
@@ -307,8 +300,7 @@ def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[Timeli
         "reason": dispute.reason,
         "evidence_due_at": dispute.evidence_due_at,
     }
-    staff_facts: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
-    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**facts, **opened}, staff_facts)
+    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**facts, **opened}, _provider(dispute))
     if dispute.closed_at is not None and dispute.status == "lost":
         lost: TimelineFacts = {**facts, "borne_by": dispute.borne_by}
         yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)

@@ -152,7 +152,7 @@ async def report_about(
         merchant_id=subject.merchant_id,
         env=subject.env,
         kind=kind,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_type=subject.subject_type,
         reference=subject.reference,
         provider_account=subject.provider_account,
         detail=detail,

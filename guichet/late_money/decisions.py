@@ -27,6 +27,7 @@ from guichet.domain.refusals import Refusal
 from guichet.incidents import repository as incidents
 from guichet.late_money import made_good, return_repository, returns
 from guichet.late_money import repository as store
+from guichet.late_money.returns import Return
 from guichet.ledger import postings
 from guichet.ledger.wallets import require_wallet
 from guichet.payments import repository
@@ -141,7 +142,7 @@ async def _poll_returns(ctx: AppContext, late: LateResult, decision: Decision) -
     if not pending:
         return
     subject, payment = await store.subject_of(ctx.db, late)
-    answers = [await returns.poll(ctx, request, subject, payment, ask_only=True) for request in pending]
+    answers = [await returns.poll(ctx, Return(request, subject, payment), ask_only=True) for request in pending]
     now_known = await store.by_id(ctx.db, late.id)
     if now_known is None or now_known.stage != late.stage:
         stage = now_known.stage if now_known else late.stage
@@ -214,7 +215,7 @@ async def _start_return(
     money = payment.amount, payment.fee_amount, payment.currency
     entries = posting_rules.late_taken_back(*money, time=await _times_taken_back(tx, late))
     cause = posting_rules.TAKEN_BACK_CAUSES[late.subject_type]
-    await store.post(tx, late, payment, cause, entries, now)
+    await store.post(tx, late, cause, entries, now)
     return moved
 
 
@@ -245,7 +246,7 @@ async def _post(
     cause, entries = _postings(late, payment, decision, account)
     if decision == "wallet":
         entries = posting_rules.numbered(entries, await _times_taken_back(tx, late))
-    await store.post(tx, late, payment, cause, entries, now)
+    await store.post(tx, late, cause, entries, now)
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
     return moved
 

@@ -4,14 +4,13 @@ Every change names the stage that it starts from, so that of two processes that 
 and posts, and the other does nothing.
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import Table, Update, bindparam, delete, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.sql_functions import equal
 from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
@@ -47,7 +46,8 @@ _ABOUT: Final = select(late_results).where(
     *equal(late_results, "merchant_id", "subject_type", "subject_id"),
 )
 _BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_id"))
-_QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))
+#: Rows on which the worker must act, by provider account.
+QUEUE: Final = WorkQueue(late_results, "next_poll_at", "provider_account", lambda row: LateResult(*row))
 
 
 def _note_poll(table: Table) -> Update:
@@ -115,7 +115,7 @@ async def about(db: Reader, subject: Payment | Refund) -> LateResult | None:
         LateResult,
         _ABOUT,
         merchant_id=subject.merchant_id,
-        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_type=subject.subject_type,
         subject_id=subject.id,
     )
 
@@ -129,20 +129,11 @@ async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Pa
     return refund, require(await repository.by_id(db, refund.payment_id))
 
 
-async def post(
-    tx: Transaction, late: LateResult, payment: Payment, cause: str, entries: list[Posting], now: Instant
-) -> None:
+async def post(tx: Transaction, late: LateResult, cause: str, entries: list[Posting], now: Instant) -> None:
     """The postings of one change of a late result."""
-    wallet = payment.merchant_id, payment.env, payment.currency
-    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    movement = Movement(late.merchant_id, late.env, late.currency, cause, late.subject_id, entries, now)
+    await postings.post(tx, [movement])
 
 
 async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
     return await db.one_as(LateResult, _BY_ID, late_id=late_id)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[LateResult]:
-    """Claims up to `most` rows on which the worker must act; the cost is described in `db/queues/work_queue.py`."""
-    return await _QUEUE.claim(db, now, until, most, saturated)

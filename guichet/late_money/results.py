@@ -91,7 +91,7 @@ async def _record_contradiction(ctx: AppContext, late: LateResult, subject: Paym
     async with ctx.db.transaction() as tx:
         if await store.advance(tx, late, stage, amount=total, now=now) is None:
             return
-        await store.post(tx, late, payment, cause, entries, now)
+        await store.post(tx, late, cause, entries, now)
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
         detail = IncidentDetail.CONTRADICTED(total=Amount(total, payment.currency))
@@ -129,20 +129,17 @@ class LateResultJobs:
         self, now: Instant, until: Instant, most: int, saturated: Collection[str]
     ) -> Claim[LateResult | LateReturn]:
         """Requests first: they are few, and money is on its way."""
-        requests = await return_repository.claim_due(self._ctx.db, now, until, most, saturated)
+        requests = await return_repository.QUEUE.claim(self._ctx.db, now, until, most, saturated)
         if len(requests.jobs) == most:
             return Claim(requests.jobs, requests.next_due)
         left = most - len(requests.jobs)
         self._spent = {key for key in self._spent if self._budget.is_empty(key, self._ctx.clock.monotonic())}
-        polls = await store.claim_due(self._ctx.db, now, until, left, {*saturated, *self._spent})
+        polls = await store.QUEUE.claim(self._ctx.db, now, until, left, {*saturated, *self._spent})
         next_due = polls.next_due
         if self._spent and not polls.jobs and next_due is not None:
             next_due = max(next_due, later(now, SECOND))
         dues = [due for due in (requests.next_due, next_due) if due is not None]
         return Claim([*requests.jobs, *polls.jobs], min(dues, default=None))
-
-    def partition(self, job: LateResult | LateReturn) -> str:
-        return job.provider_account
 
     async def work(self, job: LateResult | LateReturn) -> None:
         if isinstance(job, LateReturn):

@@ -1,13 +1,12 @@
 """Requests that give late money back to the payer: SQL and row mapping."""
 
-from collections.abc import Collection
 from typing import Any, Final
 
 from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Writer
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.sql_functions import new_columns, params, upsert
 from guichet.db.tables import late_returns
 from guichet.domain.ids import LateReturnId
@@ -22,9 +21,14 @@ _MARK_SENT: Final = _CHANGE_UNSENT.values(
     sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
 ).returning(*late_returns.c)
 _CHANGE_PENDING: Final = update(late_returns).where(*_PENDING)
-_SCHEDULE: Final = _CHANGE_PENDING.values(
+_RECORD_ACCEPTANCE: Final = _CHANGE_PENDING.where(
+    late_returns.c.provider_reference.is_not_distinct_from(
+        bindparam("known_ref", type_=late_returns.c.provider_reference.type)
+    )
+).values(
     provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
-).returning(late_returns.c.id)
+)
+_POLL_LATER: Final = _CHANGE_PENDING.values(next_poll_at=bindparam("next_due"))
 _END: Final = _CHANGE_PENDING.values(
     status=bindparam("to_status"),
     provider_reference=func.coalesce(
@@ -40,11 +44,12 @@ _OF: Final = (
     .order_by(late_returns.c.id)
     .limit(100)
 )
-_QUEUE: Final = WorkQueue(late_returns, "next_poll_at", "provider_account", lambda row: LateReturn(*row))
+#: Requests to send or to ask about, by provider account.
+QUEUE: Final = WorkQueue(late_returns, "next_poll_at", "provider_account", lambda row: LateReturn(*row))
 
 
-async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant) -> None:
-    """A request that the worker sends at once."""
+async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant, **sent: Any) -> None:
+    """A request that the worker sends at once, unless `sent` says what became of it before."""
     empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
     row = empty | {
         "merchant_id": late.merchant_id,
@@ -56,26 +61,21 @@ async def insert_new(tx: Writer, late: LateResult, reference: str, now: Instant)
         "requested_at": now,
         "next_poll_at": now,
     }
-    await tx.write(_INSERT, **row)
+    await tx.write(_INSERT, **row | sent)
 
 
 async def insert_sent(tx: Writer, late: LateResult, refund: Refund, now: Instant) -> None:
     """The last request of a failed refund, whose end nobody knows: it is only asked about."""
-    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
-    row = empty | {
-        "merchant_id": late.merchant_id,
-        "env": late.env,
-        "late_result_id": late.id,
-        "reference": refund.request_reference,
-        "provider_account": late.provider_account,
-        "status": "pending",
-        "requested_at": refund.created_at,
-        "sent_at": refund.sent_at or refund.created_at,
-        "next_poll_at": now,
-        "provider_reference": refund.provider_reference,
-        "provider_data": refund.provider_data,
-    }
-    await tx.write(_INSERT, **row)
+    await insert_new(
+        tx,
+        late,
+        refund.request_reference,
+        now,
+        requested_at=refund.created_at,
+        sent_at=refund.sent_at or refund.created_at,
+        provider_reference=refund.provider_reference,
+        provider_data=refund.provider_data,
+    )
 
 
 async def mark_sent(
@@ -87,17 +87,23 @@ async def mark_sent(
     )
 
 
-async def schedule(
-    db: Database,
-    return_id: LateReturnId,
-    provider_reference: str | None,
-    provider_data: str | None,
-    next_poll_at: Instant,
+async def record_acceptance(
+    db: Database, request: LateReturn, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
 ) -> None:
-    """Keeps what the provider returned, and when it is asked next."""
+    """Keeps what the provider returned. `request`: as it was when the provider was called. Nothing is stored if its
+    reference was stored since: this answer is about an older call."""
     await db.write(
-        _SCHEDULE, return_id=return_id, new_ref=provider_reference, new_data=provider_data, next_due=next_poll_at
+        _RECORD_ACCEPTANCE,
+        return_id=request.id,
+        known_ref=request.provider_reference,
+        new_ref=provider_reference,
+        new_data=provider_data,
+        next_due=next_poll_at,
     )
+
+
+async def poll_later(db: Database, return_id: LateReturnId, next_poll_at: Instant) -> None:
+    await db.write(_POLL_LATER, return_id=return_id, next_due=next_poll_at)
 
 
 async def end(tx: Writer, return_id: LateReturnId, status: ReturnStatus, provider_reference: str | None = None) -> bool:
@@ -113,10 +119,3 @@ async def cancel_unsent(tx: Writer, return_id: LateReturnId) -> bool:
 async def of(db: Reader, late: LateResult) -> list[LateReturn]:
     """Every request about one late result, oldest first."""
     return [LateReturn(*row) for row in await db.all(_OF, late_id=late.id)]
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[LateReturn]:
-    """Claims up to `most` requests to send or to ask about; the cost is described in `db/queues/work_queue.py`."""
-    return await _QUEUE.claim(db, now, until, most, saturated)

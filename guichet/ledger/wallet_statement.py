@@ -5,13 +5,13 @@ the next.
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import asdict, dataclass, replace
-from typing import Final, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Final
 
 from sqlalchemy import and_, bindparam, case, func, or_, select
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Row
+from guichet.db.engine import Database
 from guichet.db.sql_functions import columns, equal
 from guichet.db.tables import payments, postings, refunds
 from guichet.db.tables.payment_tables import ORDER_NUMBER
@@ -31,16 +31,17 @@ WITH_SUBJECTS: Final = postings.outerjoin(refunds, and_(OF_REFUNDS, refunds.c.id
     payments,
     payments.c.id == func.coalesce(refunds.c.payment_id, case((OF_PAYMENTS, postings.c.subject_id))),
 )
+#: The fields of `Movement` but the balance.
 _OF_MOVEMENT: Final = select(
     *columns(postings, "id", "created_at", "cause"),
-    SIGNED.label("signed"),
-    FEE.label("fee"),
     payments.c.reference.label("payment_reference"),
     refunds.c.reference.label("refund_reference"),
     ORDER_NUMBER.label("external_id"),
+    SIGNED.label("signed"),
 ).select_from(WITH_SUBJECTS)
 _MOVEMENTS: Final = (
-    _OF_MOVEMENT.where(
+    _OF_MOVEMENT.add_columns(FEE)
+    .where(
         *OF_WALLET,
         or_(
             postings.c.created_at > bindparam("at"),
@@ -80,6 +81,8 @@ _NEWEST_OF_ALL: Final = _NEWEST.add_columns(
 )
 #: No posting has this id yet.
 _LAST_ID: Final = 2**62
+#: Of the values of `_OF_MOVEMENT`.
+_WIDTH: Final = len(_OF_MOVEMENT.selected_columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ class Movement:
     balance: Hundredths
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Totals:
     """Hundredths over the period. `collections` include credits released from suspense; `refunds` are less those given
     back because the disbursement failed; `fees` are what the service kept, for information: no part of the wallet."""
@@ -108,30 +111,13 @@ class Totals:
     debits: int = 0
     credits: int = 0
 
-
-class _Posting(NamedTuple):
-    """A row of `_OF_MOVEMENT`."""
-
-    id: int
-    created_at: Instant
-    cause: str
-    signed: Hundredths
-    fee: Hundredths
-    payment_reference: str | None
-    refund_reference: str | None
-    external_id: str | None
-
-    def movement(self, balance: int) -> Movement:
-        return Movement(
-            self.id,
-            self.created_at,
-            self.cause,
-            self.payment_reference,
-            self.refund_reference,
-            self.external_id,
-            self.signed,
-            Hundredths(balance),
-        )
+    def add(self, movement: Movement, fee: Hundredths) -> None:
+        self.collections += movement.amount if movement.cause in PAYMENT_CAUSES else 0
+        self.refunds -= movement.amount if movement.cause in REFUND_CAUSES else 0
+        self.fees += fee
+        self.movements += movement.amount != 0
+        self.debits += max(0, -movement.amount)
+        self.credits += max(0, movement.amount)
 
 
 class Statement:
@@ -160,12 +146,12 @@ class Statement:
         """Those that move the wallet, oldest first. Memory: one step."""
         at, after = (self.since or 0), 0
         while rows := await self._db.scan(_MOVEMENTS, **asdict(self._wallet), at=at, after=after, until=self.until):
-            for row in rows:
-                posting = _Posting(*row)
-                self.totals = _added(self.totals, posting.cause, posting.signed, posting.fee)
-                if posting.signed:
-                    self.closing += posting.signed
-                    yield posting.movement(self.closing)
+            for *values, fee in rows:
+                self.closing += values[-1]
+                movement = Movement(*[*values, Hundredths(self.closing)])
+                self.totals.add(movement, fee)
+                if movement.amount:
+                    yield movement
             after, at = rows[-1][0], rows[-1][1]
 
 
@@ -186,37 +172,18 @@ async def newest_movements(
     """
     upto, posting = before or (until, _LAST_ID)
     params = {**asdict(wallet), "since": since, "until": min(upto, until), "before": posting, "most": most}
-    if before is None:
-        rows: list[Row] = await db.scan(_NEWEST_OF_ALL, **params)
-        if rows and list(rows[0])[-1] is None:
-            return _newest_first([_Posting(*list(row)[:-2]) for row in rows], holds=int(list(rows[0])[-2]))
-        postings = [_Posting(*list(row)[:-2]) for row in rows]
-    else:
-        postings = [_Posting(*row) for row in await db.scan(_NEWEST, **params)]
-    if not postings:
+    rows = [list(row) for row in await db.scan(_NEWEST_OF_ALL if before is None else _NEWEST, **params)]
+    if not rows:
         return []
-    balance = await balance_before_posting(db, wallet, postings[-1].created_at, postings[-1].id, now)
-    return _newest_first(postings, holds=balance + sum(posted.signed for posted in postings))
-
-
-def _newest_first(postings: list[_Posting], holds: int) -> list[Movement]:
-    """`holds`: what the wallet held after the first of them, which is the newest."""
+    postings = [row[:_WIDTH] for row in rows]
+    if before is None and rows[0][-1] is None:
+        holds = int(rows[0][-2])
+    else:
+        posting_id, at, *_ = postings[-1]
+        balance = await balance_before_posting(db, wallet, at, posting_id, now)
+        holds = balance + sum(amount for *_, amount in postings)
     page = []
-    for posted in postings:
-        page.append(posted.movement(holds))
-        holds -= posted.signed
+    for *values, amount in postings:
+        page.append(Movement(*[*values, amount, Hundredths(holds)]))
+        holds -= amount
     return page
-
-
-def _added(totals: Totals, cause: str, amount: Hundredths, fee: Hundredths) -> Totals:
-    collected = amount if cause in PAYMENT_CAUSES else 0
-    refunded = -amount if cause in REFUND_CAUSES else 0
-    return replace(
-        totals,
-        collections=totals.collections + collected,
-        refunds=totals.refunds + refunded,
-        fees=totals.fees + fee,
-        movements=totals.movements + (amount != 0),
-        debits=totals.debits + max(0, -amount),
-        credits=totals.credits + max(0, amount),
-    )

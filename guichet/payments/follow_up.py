@@ -48,7 +48,7 @@ def row(subject: Payment | Refund, ended_at: Instant, *, refused: bool) -> dict[
         "merchant_id": subject.merchant_id,
         "env": subject.env,
         "currency": subject.currency,
-        "subject_type": "payment" if isinstance(subject, Payment) else "refund",
+        "subject_type": subject.subject_type,
         "subject_id": subject.id,
         "reference": subject.reference,
         "provider_account": subject.provider_account,

@@ -237,7 +237,7 @@ def reset_not_found(ctx: AppContext, subject: Subject) -> Subject:
 
 
 def _key(subject: Payment | Refund) -> tuple[SubjectType, int]:
-    return "payment" if isinstance(subject, Payment) else "refund", subject.id
+    return subject.subject_type, subject.id
 
 
 def next_poll(subject: Payment | Refund, now: Instant) -> Instant:

@@ -1,6 +1,5 @@
 """Pending payments in the database: what the call that initiated one brought, who may poll it, and when next."""
 
-from collections.abc import Collection
 from typing import Any, Final
 
 from msgspec import structs
@@ -8,7 +7,7 @@ from sqlalchemy import BigInteger, ColumnElement, Table, Update, and_, bindparam
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, GroupedWrite, require
-from guichet.db.queues.work_queue import Claim, WorkQueue, is_still_pending
+from guichet.db.queues.work_queue import WorkQueue, is_still_pending
 from guichet.db.tables import payments
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
@@ -74,9 +73,9 @@ _LEASE: Final = _grouped(
     .returning(*payments.c)
 )
 _MAY_LEASE: Final = and_(payments.c.env == "live", is_free(payments))
-#: The claim of a live payment is its lease at the same time, unless somebody polls it now. It then ends a microsecond
-#: before the claim, as no other lease does.
-_QUEUE: Final = WorkQueue(
+#: Payments to poll, by provider account. The claim of a live payment is its lease at the same time, unless somebody
+#: polls it now (`is_leased_by_claim`). It then ends a microsecond before the claim, as no other lease does.
+QUEUE: Final = WorkQueue(
     payments,
     "next_poll_at",
     "provider_account",
@@ -183,17 +182,6 @@ async def lease(
         _LEASE, {"payment_id": payment_id, "now": now, "until": until, "asked_before": asked_before}
     )
     return from_row(row)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[Payment]:
-    """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
-
-    A live one is leased too, as by `lease`, unless somebody polls it already: see `is_leased_by_claim`.
-    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 def is_leased_by_claim(claimed: Payment, now: Instant) -> bool:

@@ -8,32 +8,21 @@ found. While the standby is away no write ends, and reading must work all the sa
 """
 
 import asyncio
-from collections.abc import Collection, Coroutine
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from guichet import tracing
-from guichet.clock import Instant, earlier, later
+from guichet.clock import earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.errors import StorageError
-from guichet.db.queues.work_queue import LEASE_DURATION, Claim
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.ids import PaymentId
 from guichet.domain.messages import Answer
 from guichet.domain.payments import Payment, never_arrived
 from guichet.logs import log
-from guichet.payments import pending, repository
-from guichet.payments.outcomes import (
-    MIN_POLL_INTERVAL,
-    check_and_report_amount,
-    count_not_found,
-    may_poll_at,
-    next_poll,
-    payment_status,
-    refuse_payment,
-    report_if_stuck,
-    reset_not_found,
-)
+from guichet.payments import outcomes, pending, repository
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.registry import encode_provider_data
@@ -72,17 +61,17 @@ async def poll_after_callback(ctx: AppContext, payment_id: PaymentId) -> Payment
     """
     if _running_poll(ctx, payment_id) is not None:
         return None
-    return await _start_poll(ctx, payment_id, MIN_POLL_INTERVAL)
+    return await _start_poll(ctx, payment_id, outcomes.MIN_POLL_INTERVAL)
 
 
 async def poll_for_page(ctx: AppContext, payment: Payment) -> Payment:
     """The payment as known after at most `_PAGE_WAIT` seconds. Its provider is asked at most once in five seconds, no
     matter how often and by which process the page is loaded; that of the test environment always."""
     now = ctx.clock.now()
-    if payment.status != "pending" or (payment.env == "live" and may_poll_at(payment.asked_at, now) > now):
+    if payment.status != "pending" or (payment.env == "live" and outcomes.may_poll_at(payment.asked_at, now) > now):
         return payment
     try:
-        poll = _join_or_poll(ctx, payment, interval=MIN_POLL_INTERVAL)
+        poll = _join_or_poll(ctx, payment, interval=outcomes.MIN_POLL_INTERVAL)
         return await result_within(ctx, _PAGE_WAIT, poll) or payment
     except Exception as error:  # The page is shown all the same.
         log.error("page.poll_failed", error=repr(error))
@@ -94,8 +83,8 @@ async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
     """The worker's poll: polls a payment that is due and sets its next poll."""
     polled = await _join_or_poll(ctx, payment, scheduled=True)
     if polled is not None and polled.status == "pending":
-        await report_if_stuck(ctx, polled)
-        await pending.schedule_next_poll(ctx.db, polled, next_poll(polled, ctx.clock.now()))
+        await outcomes.report_if_stuck(ctx, polled)
+        await pending.schedule_next_poll(ctx.db, polled, outcomes.next_poll(polled, ctx.clock.now()))
 
 
 def poll_soon(ctx: AppContext, payment: Payment) -> None:
@@ -190,28 +179,28 @@ async def _poll_under_lease(
 
 
 async def _poll(ctx: AppContext, payment: Payment) -> Payment:
-    return await _apply(ctx, payment, await payment_status(ctx, payment))
+    return await _apply(ctx, payment, await outcomes.payment_status(ctx, payment))
 
 
 async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Payment:
-    match await check_and_report_amount(ctx, payment, result):
+    match await outcomes.check_and_report_amount(ctx, payment, result):
         case Succeeded() as success:
             return await settle_payment(ctx, payment, success)
         case Refused() as refusal:
-            return await refuse_payment(ctx, payment, refusal)
+            return await outcomes.refuse_payment(ctx, payment, refusal)
         case Accepted() as accepted:
             return await _keep_new_facts(ctx, payment, accepted)
         case NotFound(raw=raw):
             return await _count_not_found(ctx, payment, raw)
         case Unknown(raw=raw):
             log.info("polling.unknown", reference=payment.reference, raw=raw)
-    return reset_not_found(ctx, payment)
+    return outcomes.reset_not_found(ctx, payment)
 
 
 async def _count_not_found(ctx: AppContext, payment: Payment, raw: Answer) -> Payment:
     """Counts the answer; the payment fails once it is proven that its request never arrived."""
     log.info("polling.not_found", reference=payment.reference, raw=raw)
-    counted = count_not_found(ctx, payment)
+    counted = outcomes.count_not_found(ctx, payment)
     if never_arrived(counted):
         return await settle_payment(
             ctx, payment, Refused("operator_unavailable", ProviderAnswer.NEVER_ARRIVED(answer=raw), stated=False)
@@ -225,7 +214,7 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
     new_reference = payment.provider_reference is None and result.provider_reference is not None
     new_page = payment.redirect_url is None and result.redirect_url is not None
     if not (new_reference or new_page):
-        return reset_not_found(ctx, payment)
+        return outcomes.reset_not_found(ctx, payment)
     stored = await pending.record_initiation(
         ctx.db,
         payment,
@@ -235,19 +224,3 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
         next_poll_at=require(payment.next_poll_at),
     )
     return stored or payment
-
-
-class PollingJobs:
-    """The worker's queue of payments whose poll is due (see `worker/queue_loop.py`)."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Payment]:
-        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
-
-    def partition(self, job: Payment) -> str:
-        return job.provider_account or ""
-
-    async def work(self, job: Payment) -> None:
-        await poll_due_payment(self._ctx, job)

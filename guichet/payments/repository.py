@@ -1,6 +1,6 @@
 """Payments: SQL and row mapping."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from operator import itemgetter
 from typing import Any, Final
@@ -14,8 +14,7 @@ from guichet.db.sql_functions import columns, equal, new_columns, upsert
 from guichet.db.tables import payments, provider_callbacks
 from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Payment, PaymentStatus
-from guichet.domain.records import Record
+from guichet.domain.payments import REFUNDED, REFUSED_AT_INITIATION, Payment, Settlement, Transition
 from guichet.ledger import wallets
 from guichet.merchants import idempotency
 from guichet.merchants.idempotency import IdempotencyKey
@@ -220,48 +219,36 @@ async def reference_from_callback(db: Reader, payment: Payment) -> str | None:
     return row[0] if row else None
 
 
-class Finish(Record, frozen=True):
-    """A conditional transition of one payment, `payment` as it was read before. None as `provider_reference` or
-    `payer_number` keeps the stored one."""
-
-    payment: Payment
-    source: PaymentStatus
-    target: PaymentStatus
-    now: Instant
-    failure_reason: str | None = None
-    provider_reference: str | None = None
-    payer_number: str | None = None
-    refused_at_initiation: bool = False
+async def finish(tx: Transaction, transitions: Iterable[tuple[Settlement, Transition]]) -> dict[PaymentId, Payment]:
+    """The payments that made their transition, as they are stored now; one that had left its source is missing. At most
+    one transition for each payment; `REFUNDED` after the success of its refund."""
+    ordered = sorted(transitions, key=lambda item: item[0].payment.id)
+    changes = {settlement.payment.id: _change(settlement, transition) for settlement, transition in ordered}
+    before = {settlement.payment.id: settlement.payment for settlement, _ in ordered}
+    rows = await tx.execute_rows(_FINISH, list(changes.values()))
+    return {row[0]: _finished(before[row[0]], changes[row[0]], row[1:]) for row in rows}
 
 
-async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
-    """The payments that made their transition, as they are stored now and in no order; one that had left `source` is
-    missing.
-
-    At most one transition for each payment.
-    """
-    rows = [
-        (
-            transition.target,
-            transition.now,
-            transition.provider_reference,
-            transition.failure_reason,
-            transition.payer_number,
-            transition.refused_at_initiation,
-            transition.payment.id,
-            transition.source,
-        )
-        for transition in transitions
-    ]
-    by_id = {transition.payment.id: transition for transition in transitions}
-    return [_finished(by_id[payment_id], stored) for payment_id, *stored in await tx.execute_rows(_FINISH, rows)]
+def _change(settlement: Settlement, transition: Transition) -> tuple[Any, ...]:
+    """The values of _FINISH. None as the provider's reference or the payer's number keeps the stored one."""
+    is_refunded = transition is REFUNDED
+    return (
+        transition.target,
+        settlement.now,
+        None if is_refunded else settlement.provider_reference,
+        None if is_refunded else settlement.failure_reason,
+        None if is_refunded else settlement.payer_number,
+        transition is REFUSED_AT_INITIATION,
+        settlement.payment.id,
+        transition.source,
+    )
 
 
-def _finished(transition: Finish, stored: Sequence[Any]) -> Payment:
+def _finished(before: Payment, change: tuple[Any, ...], stored: Sequence[Any]) -> Payment:
     """`stored`: the values of CHANGED_WHILE_PENDING. By position: by their names it takes four times as long."""
-    before = msgspec.structs.astuple(transition.payment)
-    changes = (transition.target, transition.now, transition.failure_reason, transition.refused_at_initiation)
-    return Payment(*_FINISHED_VALUES((*before, *changes, None, None, *stored)))
+    target, now, _, reason, _, at_initiation, *_ = change
+    values = (*msgspec.structs.astuple(before), target, now, reason, at_initiation, None, None, *stored)
+    return Payment(*_FINISHED_VALUES(values))
 
 
 def from_row(row: Any) -> Payment | None:

@@ -24,7 +24,7 @@ from guichet.db.errors import StorageError
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, ActRefused
-from guichet.domain.ids import LinkId, PaymentId
+from guichet.domain.ids import LinkId
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import (
     CONFIRMED,
@@ -32,7 +32,6 @@ from guichet.domain.payments import (
     REFUND_DISBURSED,
     REFUND_REFUSED,
     REFUND_RETRY,
-    REFUNDED,
     REFUSED,
     REFUSED_AT_INITIATION,
     Payment,
@@ -48,6 +47,8 @@ from guichet.links import repository as links
 from guichet.merchants import limits as merchant_limits
 from guichet.payments import follow_up, repository
 from guichet.providers.base import Refused, Succeeded
+from guichet.schemas.payment import payment_object
+from guichet.schemas.refund import refund_object
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
@@ -173,7 +174,7 @@ async def _settle_together(
     """The payments as they are stored now."""
     # The first of several settlements of the same payment is the one that is applied.
     settlements = {settlement.payment.id: settlement for settlement in reversed(batch)}
-    payments = await finish_payments(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
+    payments = await repository.finish(tx, [(settlement, settlement.transition) for settlement in settlements.values()])
     changes = [
         Change(settlement, settlement.transition, payments[payment_id])
         for payment_id, settlement in settlements.items()
@@ -188,26 +189,6 @@ async def _settle_together(
         payments.get(settlement.payment.id) or require(await repository.by_id(tx, settlement.payment.id))
         for settlement in batch
     ]
-
-
-async def finish_payments(
-    tx: Transaction, transitions: Iterable[tuple[Settlement, Transition]]
-) -> dict[PaymentId, Payment]:
-    """The payments that made their transition: `REFUNDED` after the success of their refund."""
-    finishes = [
-        repository.Finish(
-            payment=settlement.payment,
-            source=require(transition.source),
-            target=transition.target,
-            now=settlement.now,
-            failure_reason=None if transition is REFUNDED else settlement.failure_reason,
-            provider_reference=None if transition is REFUNDED else settlement.provider_reference,
-            payer_number=None if transition is REFUNDED else settlement.payer_number,
-            refused_at_initiation=transition is REFUSED_AT_INITIATION,
-        )
-        for settlement, transition in sorted(transitions, key=lambda item: item[0].payment.id)
-    ]
-    return {payment.id: payment for payment in await repository.finish(tx, finishes)}
 
 
 async def write_consequences(
@@ -261,8 +242,13 @@ def _event(change: Change) -> Event | None:
     transition, settlement = change.transition, change.settlement
     if transition is REFUSED_AT_INITIATION and change.payment.answered_pending:
         transition = REFUSED  # Somebody was told "pending" and does not see the 402.
-    name = transition.event
-    return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
+    if transition.event is None:
+        return None
+    payment, refund = change.payment, change.refund
+    if refund is not None:
+        return Event(transition.event, payment, refund_object(refund), settlement.now)
+    mode = settlement.catalogue.by_operator(payment.operator)
+    return Event(transition.event, payment, payment_object(payment, mode), settlement.now)
 
 
 async def _end_link_uses(tx: Transaction, changes: Iterable[Change]) -> dict[LinkId, PaymentLink]:

@@ -4,7 +4,6 @@
 Source: docs/providers/README.md, "Rules common to every family".
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from msgspec import structs
@@ -12,7 +11,6 @@ from msgspec import structs
 from guichet import metrics
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.db.queues.work_queue import Claim
 from guichet.db.references import parse_reference
 from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
@@ -123,6 +121,15 @@ async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, rea
     metrics.UNMATCHED_CALLBACKS_SAMPLED.labels(account, "kept" if kept else "dropped").inc()
 
 
+async def follow_callback(ctx: AppContext, callback: ProviderCallback) -> None:
+    """The worker's job: asks the provider what a callback is a hint of, or puts that off."""
+    retry_at = await _poll_subject(ctx, callback)
+    if retry_at is None:
+        await callback_repository.mark_asked(ctx.db, callback)
+    else:
+        await callback_repository.poll_later(ctx.db, callback, retry_at)
+
+
 async def _poll_subject(ctx: AppContext, callback: ProviderCallback) -> Instant | None:
     """Asks the provider about the subject of a callback. Returns when to try again if it may not be asked now, because
     it was asked less than five seconds ago or another process works on the subject.
@@ -151,25 +158,3 @@ async def _subject(ctx: AppContext, callback: ProviderCallback) -> Payment | Ref
     if callback.subject_type == "payment":
         return await repository.by_id(ctx.db, PaymentId(callback.subject_id))
     return await refund_repository.by_id(ctx.db, RefundId(callback.subject_id))
-
-
-class CallbackJobs:
-    """The worker's queue of callbacks to ask about (see `worker/queue_loop.py`)."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def claim(
-        self, now: Instant, until: Instant, most: int, saturated: Collection[str]
-    ) -> Claim[ProviderCallback]:
-        return await callback_repository.claim_due(self._ctx.db, now, until, most, saturated)
-
-    def partition(self, job: ProviderCallback) -> str:
-        return job.provider_account
-
-    async def work(self, job: ProviderCallback) -> None:
-        retry_at = await _poll_subject(self._ctx, job)
-        if retry_at is None:
-            await callback_repository.mark_asked(self._ctx.db, job)
-        else:
-            await callback_repository.poll_later(self._ctx.db, job, retry_at)

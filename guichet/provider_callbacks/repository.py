@@ -1,13 +1,12 @@
 """Callbacks that name a payment or refund of ours: SQL and row mapping. One row for each, however many come."""
 
-from collections.abc import Collection
 from typing import Any, Final, Literal
 
 from sqlalchemy import Select, Table, bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedRead, GroupedWrite, Reader
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.sql_functions import columns, equal, is_listed_reference, params, upsert
 from guichet.db.tables import payments, provider_callbacks, refunds
 from guichet.domain.ids import MerchantId
@@ -98,7 +97,8 @@ _POLL_LATER: Final = GroupedWrite(
 _ABOUT: Final = select(provider_callbacks).where(
     *equal(provider_callbacks, "subject_id", "subject_type"),
 )
-_QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
+#: Callbacks to ask about, by provider account.
+QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambda row: ProviderCallback(*row))
 
 
 async def by_our_reference(db: Database, provider_account: str, reference: str) -> CallbackSubject | None:
@@ -159,15 +159,4 @@ async def poll_later(db: Database, callback: ProviderCallback, due_at: Instant) 
 
 async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:
     """The callbacks about one payment or refund; None if none came."""
-    subject_type = "payment" if isinstance(subject, Payment) else "refund"
-    return await db.one_as(ProviderCallback, _ABOUT, subject_id=subject.id, subject_type=subject_type)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[ProviderCallback]:
-    """Claims up to `most` callbacks to ask about; they are due again at `until` if this process dies.
-
-    `saturated`: provider accounts that accept no more polls now. The cost: `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)
+    return await db.one_as(ProviderCallback, _ABOUT, subject_id=subject.id, subject_type=subject.subject_type)

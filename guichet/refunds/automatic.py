@@ -125,7 +125,7 @@ async def wait(ctx: AppContext, refund: Refund, payment: Payment, obstacle: Inci
     """It was not sent, and is tried again in an hour. Its incident says what it waits for, and opens again."""
     now = ctx.clock.now()
     await _report(ctx.db, payment, obstacle, now)
-    await pending.mark_not_sent(ctx.db, refund.id, later(now, REFUND_RETRY))
+    await pending.mark_not_sent(ctx.db, refund, later(now, REFUND_RETRY))
 
 
 async def _report(writer: Writer, payment: Payment, detail: IncidentDetail, now: Instant) -> None:

@@ -9,34 +9,21 @@ A payout to a number needs the number that paid (`domain/phone_numbers.py`). Whe
 own refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
-from collections.abc import Collection
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import MINUTE, Instant, earlier, later
+from guichet.clock import MINUTE, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.queues.work_queue import LEASE_DURATION, Claim
+from guichet.db.queues.work_queue import LEASE_DURATION
 from guichet.domain.messages import Amount, verbatim
 from guichet.domain.payments import KEPT_FOR_FLOAT, REFUND_RETRY, Payment, Refund
 from guichet.domain.phone_numbers import payee_number
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
 from guichet.logs import log
-from guichet.payments import account_identity, repository
+from guichet.payments import account_identity, outcomes, repository
 from guichet.payments.account_identity import AccountMatch
-from guichet.payments.outcomes import (
-    MIN_POLL_INTERVAL,
-    Mismatch,
-    account_match,
-    check_and_report_amount,
-    count_not_found,
-    named_refund_request,
-    next_poll,
-    refund_request_for,
-    refund_status,
-    report_if_stuck,
-)
 from guichet.payments.polling import REQUEST_WAIT, result_within
 from guichet.providers.base import (
     Accepted,
@@ -82,7 +69,7 @@ async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:
     polled for that reason, or because another process works on it."""
     if refund.status != "pending" or refund.sent_at is None:
         return refund
-    leased = await _lease(ctx, refund, MIN_POLL_INTERVAL)
+    leased = await _lease(ctx, refund, outcomes.MIN_POLL_INTERVAL)
     return leased and await _process(ctx, leased)
 
 
@@ -118,7 +105,7 @@ async def _process(ctx: AppContext, leased: Refund) -> Refund:
         leased = held
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
-    return await _apply(ctx, leased, payment, await refund_status(ctx, leased, payment))
+    return await _apply(ctx, leased, payment, await outcomes.refund_status(ctx, leased, payment))
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
@@ -141,8 +128,8 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     if accounts := await _that_know(ctx, payment, accounts, payouts):
         return await _send_through(ctx, refund, payment, accounts, payouts)
     log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
-    await report_if_stuck(ctx, refund)
-    await pending.mark_not_sent(ctx.db, refund.id, next_poll(refund, ctx.clock.now()))
+    await outcomes.report_if_stuck(ctx, refund)
+    await pending.mark_not_sent(ctx.db, refund, outcomes.next_poll(refund, ctx.clock.now()))
     return await _stored(ctx, refund)
 
 
@@ -152,7 +139,7 @@ async def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], pay
     collected_by = require(payment.provider_account)
     if collected_by not in accounts or collected_by in payouts:
         return accounts
-    match = await account_match(ctx, ctx.registry.provider(collected_by), payment)
+    match = await outcomes.account_match(ctx, ctx.registry.provider(collected_by), payment)
     return accounts if match is AccountMatch.SAME else [name for name in accounts if name != collected_by]
 
 
@@ -187,18 +174,19 @@ async def _request(
     """Marks the refund as sent, then sends it: the refund as marked, and what the provider said. None if it was marked
     before: it is not sent a second time."""
     provider = ctx.registry.provider(account)
+    prepared = provider.prepare_refund(outcomes.refund_request_for(ctx, refund, payment))
     sent = await pending.mark_sent(
         ctx.db,
         refund.id,
         provider_account=account,
         fingerprint=provider.fingerprint,
-        provider_data=encode_provider_data(dict(provider.prepare_refund(refund_request_for(ctx, refund, payment)))),
+        provider_data=encode_provider_data(dict(prepared)),
         payee_number=payee,
         now=ctx.clock.now(),
     )
     if sent is None:
         return None
-    call = provider.refund(await named_refund_request(ctx, provider, sent, payment))
+    call = provider.refund(await outcomes.named_refund_request(ctx, provider, sent, payment))
     result: RefundResult = await call_provider(provider, call, account, "refund")
     if provider.identified_by_key:
         account_identity.read_soon(ctx, provider, account)
@@ -259,10 +247,10 @@ async def _report_float(ctx: AppContext, refund: Refund, code: IncidentDetail) -
 async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: RefundResult) -> Refund:
     if isinstance(result, AmbiguousRefusal):
         result = await resolve_ambiguous(ctx, refund, payment, result)
-    checked_result = await check_and_report_amount(ctx, refund, result)
+    checked_result = await outcomes.check_and_report_amount(ctx, refund, result)
     if isinstance(checked_result, Succeeded | Refused):
         return await settle_refund(ctx, refund, payment, checked_result)
-    await report_if_stuck(ctx, refund)
+    await outcomes.report_if_stuck(ctx, refund)
     await _record_no_end(ctx, refund, checked_result)
     return await _stored(ctx, refund)
 
@@ -270,14 +258,14 @@ async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: Refu
 async def _record_no_end(
     ctx: AppContext,
     refund: Refund,
-    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | Mismatch | SecondTry,
+    result: Accepted | Unknown | NotFound | NotProcessed | FloatEmpty | AlreadyRefunded | outcomes.Mismatch | SecondTry,
 ) -> None:
     now = ctx.clock.now()
-    next_poll_at = next_poll(refund, now)
+    next_poll_at = outcomes.next_poll(refund, now)
     match result:
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
-            await pending.mark_not_sent(ctx.db, refund.id, next_poll_at)
+            await pending.mark_not_sent(ctx.db, refund, next_poll_at)
         case FloatEmpty():
             await _float_is_empty(ctx, refund, result)
             account = require(refund.provider_account)
@@ -303,23 +291,7 @@ async def _record_no_end(
             )
         case NotFound():
             log.info("refund.not_found", reference=refund.reference, raw=result.raw)
-            counted = count_not_found(ctx, refund)
+            counted = outcomes.count_not_found(ctx, refund)
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
         case _:
             await pending.schedule_next_poll(ctx.db, refund.id, next_poll_at)
-
-
-class RefundJobs:
-    """The worker's queue of refunds to send or to poll (see `worker/queue_loop.py`)."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[Refund]:
-        return await pending.claim_due(self._ctx.db, now, until, most, saturated)
-
-    def partition(self, job: Refund) -> str:
-        return job.provider_account or ""
-
-    async def work(self, job: Refund) -> None:
-        await process_refund(self._ctx, job)

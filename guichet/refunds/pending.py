@@ -1,20 +1,20 @@
 """Pending refunds in the database: what was sent for one, what it waits for, who may work on it, and when next."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction, Writer
-from guichet.db.queues.work_queue import Claim, WorkQueue
+from guichet.db.queues.work_queue import WorkQueue
 from guichet.db.tables import refunds
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import Refund
 from guichet.payments.pending import is_free, was_not_asked
 
-_PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
-_CHANGE_UNSENT: Final = update(refunds).where(*_PENDING, refunds.c.sent_at.is_(None))
+_CHANGE_PENDING: Final = update(refunds).where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
+_CHANGE_UNSENT: Final = _CHANGE_PENDING.where(refunds.c.sent_at.is_(None))
 _MARK_SENT: Final = _CHANGE_UNSENT.values(
     sent_at=bindparam("now"),
     provider_account=bindparam("new_account"),
@@ -25,8 +25,7 @@ _MARK_SENT: Final = _CHANGE_UNSENT.values(
     not_found_duration=0,
 ).returning(*refunds.c)
 _START_NEXT_REQUEST: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.request_number == bindparam("ended_request"))
+    _CHANGE_PENDING.where(refunds.c.request_number == bindparam("ended_request"))
     .values(
         sent_at=None,
         provider_reference=None,
@@ -42,64 +41,45 @@ _WAIT_FOR_FLOAT: Final = _CHANGE_UNSENT.values(
     float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None
 )
 _WAIT_FOR_PAYEE: Final = (
-    update(refunds)
-    .where(*_PENDING, refunds.c.sent_at.is_(None), refunds.c.payee_number.is_(None))
+    _CHANGE_UNSENT.where(refunds.c.payee_number.is_(None))
     .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
     .returning(refunds.c.id)
 )
 _CONFIRM_PAYEE: Final = _CHANGE_UNSENT.values(
     payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None
 ).returning(*refunds.c)
-_OLDER_WAITS: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.id < bindparam("refund_id"),
-        refunds.c.status == "pending",
-    )
-    .limit(1)
+#: For an account's balance.
+_WAITING: Final = select(refunds.c.id).where(
+    refunds.c.float_empty_accounts.is_not(None),
+    refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
+    refunds.c.status == "pending",
 )
-#: The oldest refunds that wait for an account's balance. One that is locked is being worked on already.
+_OLDER_WAITS: Final = _WAITING.where(refunds.c.id < bindparam("refund_id")).limit(1)
+#: The oldest. One that is locked is being worked on already.
 _NEXT_IN_LINE: Final = (
-    select(refunds.c.id)
-    .where(
-        refunds.c.float_empty_accounts.is_not(None),
-        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
-        refunds.c.status == "pending",
-        refunds.c.sent_at.is_(None),
-    )
+    _WAITING.where(refunds.c.sent_at.is_(None))
     .order_by(refunds.c.id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
     .cte("next_in_line")
 )
 _WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
-_MARK_HELD: Final = update(refunds).where(*_PENDING, refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
-_CHANGE_PENDING: Final = update(refunds).where(*_PENDING)
-_MARK_NOT_SENT: Final = _CHANGE_PENDING.values(
+_MARK_HELD: Final = _CHANGE_PENDING.where(refunds.c.held.is_(False)).values(held=True).returning(*refunds.c)
+#: Unless another process has had the lease since: it may have sent a request.
+_MARK_NOT_SENT: Final = _CHANGE_PENDING.where(refunds.c.asked_at == bindparam("leased_at")).values(
     sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
 )
-_RECORD_ACCEPTANCE: Final = (
-    update(refunds)
-    .where(
-        *_PENDING,
-        refunds.c.provider_reference.is_not_distinct_from(
-            bindparam("known_ref", type_=refunds.c.provider_reference.type)
-        ),
-    )
-    .values(
-        provider_reference=bindparam("new_ref"),
-        provider_data=bindparam("new_data"),
-        float_empty_accounts=None,
-        ambiguous_code=func.coalesce(
-            bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code
-        ),
-        next_poll_at=bindparam("next_due"),
-        lease_expires_at=None,
-        not_found_count=0,
-        not_found_duration=0,
-    )
+_RECORD_ACCEPTANCE: Final = _CHANGE_PENDING.where(
+    refunds.c.provider_reference.is_not_distinct_from(bindparam("known_ref", type_=refunds.c.provider_reference.type))
+).values(
+    provider_reference=bindparam("new_ref"),
+    provider_data=bindparam("new_data"),
+    float_empty_accounts=None,
+    ambiguous_code=func.coalesce(bindparam("new_code", type_=refunds.c.ambiguous_code.type), refunds.c.ambiguous_code),
+    next_poll_at=bindparam("next_due"),
+    lease_expires_at=None,
+    not_found_count=0,
+    not_found_duration=0,
 )
 _SCHEDULE_NEXT_POLL: Final = _CHANGE_PENDING.values(
     float_empty_accounts=None,
@@ -115,7 +95,8 @@ _LEASE: Final = (
     .returning(*refunds.c)
 )
 _END_LEASE: Final = _CHANGE_PENDING.values(lease_expires_at=None)
-_QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
+#: Refunds to work on, by provider account; "" is that of refunds that were not sent yet.
+QUEUE: Final = WorkQueue(refunds, "next_poll_at", "provider_account", lambda row: Refund(*row))
 
 
 async def mark_sent(
@@ -207,9 +188,11 @@ async def mark_held(tx: Transaction, refund_id: RefundId) -> Refund | None:
     return await tx.write_as(Refund, _MARK_HELD, refund_id=refund_id)
 
 
-async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
-    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`."""
-    await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
+async def mark_not_sent(db: Database, refund: Refund, next_poll_at: Instant) -> None:
+    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`.
+    `refund`: as this process leased it. Nothing changes if it was held up for longer than its lease, and another one
+    works on the refund since."""
+    await db.write(_MARK_NOT_SENT, refund_id=refund.id, leased_at=refund.asked_at, next_due=next_poll_at)
 
 
 async def record_acceptance(
@@ -262,14 +245,3 @@ async def lease(
 async def end_lease(db: Database, refund_id: RefundId) -> None:
     """Ends the lease of a refund that stays as it was; the time of its next poll stays too."""
     await db.write(_END_LEASE, refund_id=refund_id)
-
-
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Collection[str] = ()
-) -> Claim[Refund]:
-    """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
-
-    `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
-    is described in `db/queues/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)

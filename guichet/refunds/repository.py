@@ -1,20 +1,20 @@
 """Refunds: SQL and row mapping. A unique constraint allows one refund for each payment."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.lists.pages import ListScope, PageBounds, read_page
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
 from guichet.db.tables import refunds
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus
+from guichet.domain.payments import AutomaticReason, Payment, Refund, RefundStatus, Settlement
 from guichet.domain.records import Record
 
 _INSERT: Final = upsert(refunds).values(new_row(refunds)).on_conflict_do_nothing().returning(refunds.c.id)
@@ -30,11 +30,17 @@ _AUTOMATIC: Final = select(refunds.c.payment_id).where(
     refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
+_TARGET: Final = bindparam("target", type_=refunds.c.status.type)
 _FINISH: Final = (
     update(refunds)
-    .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
+    .where(
+        refunds.c.id == bindparam("refund_id"),
+        refunds.c.status == "pending",
+        # The refusal of an older request, by a process that was held up, ends nothing while a newer one is on its way.
+        or_(_TARGET == "succeeded", refunds.c.request_number == bindparam("ended_request")),
+    )
     .values(
-        status=bindparam("target"),
+        status=_TARGET,
         processed_at=bindparam("now"),
         failure_reason=bindparam("reason"),
         float_empty_accounts=None,
@@ -134,24 +140,17 @@ async def page(
     return [Refund(*row) for row in rows], total
 
 
-class Finish(Record, frozen=True):
-    """A conditional transition of one pending refund to its final status."""
-
-    refund_id: RefundId
-    target: RefundStatus
-    now: Instant
-    failure_reason: str | None
-
-
-async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]:
-    """The refunds that made their transition, in no order; one that was no longer pending is missing."""
+async def finish(tx: Transaction, settlements: Mapping[RefundId, Settlement]) -> dict[RefundId, Refund]:
+    """The refunds that made their transition; one that was no longer pending, or is requested anew, is missing."""
     rows = [
         {
-            "refund_id": transition.refund_id,
-            "target": transition.target,
-            "now": transition.now,
-            "reason": transition.failure_reason,
+            "refund_id": refund_id,
+            "ended_request": require(settlement.refund).request_number,
+            "target": settlement.transition.target,
+            "now": settlement.now,
+            "reason": settlement.failure_reason,
         }
-        for transition in transitions
+        for refund_id, settlement in sorted(settlements.items())
     ]
-    return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    refunds = [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    return {refund.id: refund for refund in refunds}

@@ -12,10 +12,10 @@ from guichet.domain.messages import Amount
 from guichet.domain.payments import REFUND_DISBURSED, REFUND_REFUSED, REFUNDED, Payment, Refund, Settlement
 from guichet.incidents import repository as incidents
 from guichet.incidents.repository import IncidentDetail
+from guichet.payments import repository as payment_repository
 from guichet.payments.settlement import (
     Change,
     Outcome,
-    finish_payments,
     settle_batch,
     settlement_of,
     traced_outcome,
@@ -52,19 +52,10 @@ async def settle_refunds(db: Database, hand_over: HandOver, batch: Sequence[Sett
 async def _settle_together(tx: Transaction, deliveries: DeliveryBatch, batch: Sequence[Settlement]) -> list[Refund]:
     # The first of several settlements of the same refund is the one that is applied.
     settlements = {require(settlement.refund).id: settlement for settlement in reversed(batch)}
-    finishes = [
-        repository.Finish(
-            refund_id=refund_id,
-            target="succeeded" if settlement.succeeds else "failed",
-            now=settlement.now,
-            failure_reason=settlement.failure_reason,
-        )
-        for refund_id, settlement in sorted(settlements.items())
-    ]
-    refunds = {refund.id: refund for refund in await repository.finish(tx, finishes)}
+    refunds = await repository.finish(tx, settlements)
     # A refund that was just disbursed proves that its payment had succeeded: nothing else can apply to it.
     disbursed = [settlements[refund.id] for refund in refunds.values() if refund.status == "succeeded"]
-    refunded = await finish_payments(tx, [(settlement, REFUNDED) for settlement in disbursed])
+    refunded = await payment_repository.finish(tx, [(settlement, REFUNDED) for settlement in disbursed])
     changes = _changes(settlements.values(), refunds, refunded)
     await write_consequences(tx, deliveries, changes)
     await _report_automatic(tx, changes)

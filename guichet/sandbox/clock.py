@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Executable, bindparam, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Executable, Select, Table, Update, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, HOUR, MINUTE, NEVER, SECOND, Clock, Instant, earlier
@@ -51,70 +51,47 @@ _TEST: Final[ColumnElement[str]] = literal_column("'test'")
 _MERCHANT: Final[ColumnElement[int]] = bindparam("merchant")
 _ATTEMPTS: Final = webhook_deliveries.c.attempts
 
-# What is due already needs no moving, and what is never due stays so.
-_PAYMENTS: Final = (
-    select(payments.c.id, payments.c.next_poll_at, payments.c.provider_data)
-    .where(
-        payments.c.merchant_id == _MERCHANT,
-        payments.c.env == _TEST,
-        payments.c.status == PENDING,
-        payments.c.next_poll_at > bindparam("now"),
-        payments.c.next_poll_at < NEVER,
+
+def _waiting(
+    rows: Table, due: str, *more: ColumnElement[Any], where: Sequence[ColumnElement[bool]] = ()
+) -> Select[Any]:
+    """Ids, due times and `more` of the merchant's rows that wait. What is due already needs no moving, and what is
+    never due stays so."""
+    return (
+        select(rows.c.id, rows.c[due], *more)
+        .where(
+            rows.c.merchant_id == _MERCHANT,
+            rows.c.env == _TEST,
+            rows.c.status == PENDING,
+            rows.c[due] > bindparam("now"),
+            rows.c[due] < NEVER,
+            *where,
+        )
+        .order_by(rows.c.id)
+        .limit(MOST_ROWS + 1)
+        .with_for_update()
     )
-    .order_by(payments.c.id)
-    .limit(MOST_ROWS + 1)
-    .with_for_update()
-)
+
+
+def _move(rows: Table, due: str, **more: Any) -> Update:
+    still_waits = (rows.c.id == bindparam("row_id"), rows.c.status == "pending", rows.c.env == "test")
+    return update(rows).where(*still_waits).values({due: bindparam("due"), **more})
+
+
+_PAYMENTS: Final = _waiting(payments, "next_poll_at", payments.c.provider_data)
 # Found by the sandbox's part of the queue: refunds have no index by merchant and status.
-_REFUNDS: Final = (
-    select(refunds.c.id, refunds.c.next_poll_at, refunds.c.lease_expires_at)
-    .where(
-        refunds.c.provider_account == SANDBOX,
-        refunds.c.status == PENDING,
-        refunds.c.next_poll_at > bindparam("now"),
-        refunds.c.next_poll_at < NEVER,
-        refunds.c.merchant_id == _MERCHANT,
-        refunds.c.env == _TEST,
-    )
-    .order_by(refunds.c.id)
-    .limit(MOST_ROWS + 1)
-    .with_for_update()
-)
+_OF_SANDBOX: Final = refunds.c.provider_account == SANDBOX
+_REFUNDS: Final = _waiting(refunds, "next_poll_at", refunds.c.lease_expires_at, where=[_OF_SANDBOX])
 # What has not ended its first attempt, or waits after its fifth was claimed, is being sent now.
-_DELIVERIES: Final = (
-    select(webhook_deliveries.c.id, webhook_deliveries.c.next_attempt_at)
-    .where(
-        webhook_deliveries.c.merchant_id == _MERCHANT,
-        webhook_deliveries.c.env == _TEST,
-        webhook_deliveries.c.status == PENDING,
-        literal_column("0") < _ATTEMPTS,
-        literal_column(str(MAX_ATTEMPTS)) > _ATTEMPTS,
-        webhook_deliveries.c.last_attempt_at.is_not(None),
-        webhook_deliveries.c.next_attempt_at > bindparam("now"),
-    )
-    .order_by(webhook_deliveries.c.id)
-    .limit(MOST_ROWS + 1)
-    .with_for_update()
+_ATTEMPTED: Final = (
+    literal_column("0") < _ATTEMPTS,
+    literal_column(str(MAX_ATTEMPTS)) > _ATTEMPTS,
+    webhook_deliveries.c.last_attempt_at.is_not(None),
 )
-_MOVE_PAYMENT: Final = (
-    update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", payments.c.env == "test")
-    .values(next_poll_at=bindparam("due"), provider_data=bindparam("new_data"))
-)
-_MOVE_REFUND: Final = (
-    update(refunds)
-    .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending", refunds.c.env == "test")
-    .values(next_poll_at=bindparam("due"), lease_expires_at=bindparam("lease"))
-)
-_MOVE_DELIVERY: Final = (
-    update(webhook_deliveries)
-    .where(
-        webhook_deliveries.c.id == bindparam("delivery_id"),
-        webhook_deliveries.c.status == "pending",
-        webhook_deliveries.c.env == "test",
-    )
-    .values(next_attempt_at=bindparam("due"))
-)
+_DELIVERIES: Final = _waiting(webhook_deliveries, "next_attempt_at", where=_ATTEMPTED)
+_MOVE_PAYMENT: Final = _move(payments, "next_poll_at", provider_data=bindparam("new_data"))
+_MOVE_REFUND: Final = _move(refunds, "next_poll_at", lease_expires_at=bindparam("lease"))
+_MOVE_DELIVERY: Final = _move(webhook_deliveries, "next_attempt_at")
 _ACTS: Final = (
     select(audit_log_table.c.action, audit_log_table.c.after)
     .where(
@@ -210,40 +187,36 @@ async def _moves(db: Reader, merchant_id: MerchantId) -> tuple[int, int]:
 
 async def _move_payments(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
     rows = [
-        {"payment_id": number, "due": _moved(due, by, now), "new_data": _aged(data, by)}
-        for number, due, data in await _waiting(tx, _PAYMENTS, merchant_id, now)
+        {"row_id": number, "due": _moved(due, by, now), "new_data": _aged(data, by)}
+        for number, due, data in await _read(tx, _PAYMENTS, merchant_id, now)
     ]
-    return await _move(tx, _MOVE_PAYMENT, rows)
+    return await _move_rows(tx, _MOVE_PAYMENT, rows)
 
 
 async def _move_refunds(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
     rows = [
-        {
-            "refund_id": number,
-            "due": _moved(due, by, now),
-            "lease": None if lease is None else _moved(lease, by, now),
-        }
-        for number, due, lease in await _waiting(tx, _REFUNDS, merchant_id, now)
+        {"row_id": number, "due": _moved(due, by, now), "lease": None if lease is None else _moved(lease, by, now)}
+        for number, due, lease in await _read(tx, _REFUNDS, merchant_id, now)
     ]
-    return await _move(tx, _MOVE_REFUND, rows)
+    return await _move_rows(tx, _MOVE_REFUND, rows)
 
 
 async def _move_deliveries(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
     rows = [
-        {"delivery_id": number, "due": _moved(due, by, now)}
-        for number, due in await _waiting(tx, _DELIVERIES, merchant_id, now)
+        {"row_id": number, "due": _moved(due, by, now)}
+        for number, due in await _read(tx, _DELIVERIES, merchant_id, now)
     ]
-    return await _move(tx, _MOVE_DELIVERY, rows)
+    return await _move_rows(tx, _MOVE_DELIVERY, rows)
 
 
-async def _waiting(tx: Transaction, statement: Executable, merchant_id: MerchantId, now: Instant) -> Sequence[Row]:
+async def _read(tx: Transaction, statement: Executable, merchant_id: MerchantId, now: Instant) -> Sequence[Row]:
     rows = await tx.all(statement, merchant=merchant_id, now=now)
     if len(rows) > MOST_ROWS:
         raise ActRefused(Refusal.TOO_MUCH_WAITS(count=MOST_ROWS))
     return rows
 
 
-async def _move(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> int:
+async def _move_rows(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> int:
     for start in range(0, len(rows), BATCH):
         await tx.execute_many(statement, rows[start : start + BATCH])
     return len(rows)

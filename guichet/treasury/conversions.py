@@ -7,7 +7,7 @@ are kept apart, since each has its own rate.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, cast
@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, select
 
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import Database, Transaction
+from guichet.db.engine import Database
 from guichet.db.tables import treasury_movements
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency, Hundredths
@@ -59,18 +59,10 @@ async def record(ctx: AppContext, account: str, day: Instant, lines: Iterable[Li
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         house = await merchants.house_merchant(tx, ctx.vault, now)
-        for (paid, held, came_in), moved in sorted(sums.items()):
-            between = f"{CONVERTED}{account}::{paid}:{held}"
-            legs: tuple[tuple[MovementKind, Currency, str, int], ...] = (
-                ("conversion", paid, between, -moved.paid),
-                ("conversion", held, between, moved.held),
-                ("fee", held, PROVIDER_FEES, -moved.fees),
-            )
-            for kind, currency, other, grows_by in legs:
-                name = f"{account}/{day}/{paid}/{held}/{came_in}/{kind}/{currency}"
-                place = float_account(account, "", currency)
-                if grows_by:
-                    await _book(tx, _movement(house, name, kind, currency, place, other, grows_by, now), now)
+        for movement in _movements(house, account, day, sums, now):
+            recorded = await repository.insert_new(tx, movement)
+            if recorded is not None:  # Whoever stores its row first posts it.
+                await movements.post(tx, recorded, now)
 
 
 def _sums(day: Instant, lines: Iterable[Line]) -> dict[_Way, _Sums]:
@@ -87,37 +79,35 @@ def _sums(day: Instant, lines: Iterable[Line]) -> dict[_Way, _Sums]:
     return dict(by_way)
 
 
-def _movement(
-    house: MerchantId,
-    name: str,
-    kind: MovementKind,
-    currency: Currency,
-    place: str,
-    other: str,
-    grows_by: int,
-    now: Instant,
-) -> TreasuryMovement:
-    source, destination = (place, other) if grows_by > 0 else (other, place)
-    return TreasuryMovement(
-        id=0,
-        merchant_id=house,
-        reference=str(uuid5(NAMESPACE_URL, name)),
-        kind=kind,
-        currency=currency,
-        amount=Hundredths(abs(grows_by)),
-        source=source,
-        destination=destination,
-        status="posted",
-        recorded_at=now,
-        ended_at=now,
-    )
-
-
-async def _book(tx: Transaction, movement: TreasuryMovement, now: Instant) -> None:
-    """Whoever stores its row first posts it."""
-    recorded = await repository.insert_new(tx, movement)
-    if recorded is not None:
-        await movements.post(tx, recorded, now)
+def _movements(
+    house: MerchantId, account: str, day: Instant, sums: dict[_Way, _Sums], now: Instant
+) -> Iterator[TreasuryMovement]:
+    for (paid, held, came_in), moved in sorted(sums.items()):
+        between = f"{CONVERTED}{account}::{paid}:{held}"
+        legs: tuple[tuple[MovementKind, Currency, str, int], ...] = (
+            ("conversion", paid, between, -moved.paid),
+            ("conversion", held, between, moved.held),
+            ("fee", held, PROVIDER_FEES, -moved.fees),
+        )
+        for kind, currency, other, grows_by in legs:
+            if not grows_by:
+                continue
+            name = f"{account}/{day}/{paid}/{held}/{came_in}/{kind}/{currency}"
+            place = float_account(account, "", currency)
+            source, destination = (place, other) if grows_by > 0 else (other, place)
+            yield TreasuryMovement(
+                id=0,
+                merchant_id=house,
+                reference=str(uuid5(NAMESPACE_URL, name)),
+                kind=kind,
+                currency=currency,
+                amount=Hundredths(abs(grows_by)),
+                source=source,
+                destination=destination,
+                status="posted",
+                recorded_at=now,
+                ended_at=now,
+            )
 
 
 async def rates(db: Database, account: str, ledger: Totals) -> dict[tuple[Currency, Currency], Fraction]:

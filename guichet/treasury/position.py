@@ -6,7 +6,17 @@ from typing import Final, NamedTuple
 
 from guichet.db.engine import Database
 from guichet.domain.money import CURRENCIES, Currency, Hundredths
-from guichet.domain.posting_rules import BANK, DISPUTED, FLOAT, HOLD, LATE_SUSPENSE, SUSPENSE, WALLET, float_account
+from guichet.domain.posting_rules import (
+    BANK,
+    DISPUTED,
+    FLOAT,
+    HOLD,
+    LATE_SUSPENSE,
+    SUSPENSE,
+    WALLET,
+    float_account,
+    wallet_of_float,
+)
 from guichet.treasury.balances import Total, Totals, totals
 
 #: Owed to merchants, and held until somebody decides or is paid; every other account is ours.
@@ -64,7 +74,7 @@ def _positions_of(ledger: Totals) -> list[Position]:
     for (currency, account), total in sorted(ledger.items()):
         position = by_currency.setdefault(currency, Position(currency))
         if account.startswith(FLOAT):
-            position.wallets[wallet_of(account)] = total.held
+            position.wallets[wallet_of_float(account)] = total.held
         elif account.startswith(BANK):
             position.banks[account.split(":")[1]] = total.held
         elif account in _OWED:
@@ -74,9 +84,3 @@ def _positions_of(ledger: Totals) -> list[Position]:
         else:
             position.ours += total.owed
     return list(by_currency.values())
-
-
-def wallet_of(account: str) -> tuple[str, str]:
-    """The provider account, and its own word for the wallet, of a float account."""
-    provider_account, _, rest = account.removeprefix(FLOAT).partition(":")
-    return provider_account, rest.rpartition(":")[0]

@@ -14,8 +14,6 @@ from guichet.db.engine import RowStatement, Transaction, require
 from guichet.db.references import new_reference
 from guichet.db.sql_functions import from_utf8, params
 from guichet.db.tables import events, webhook_endpoints
-from guichet.domain.catalogue import Catalogue
-from guichet.domain.disputes import Dispute
 from guichet.domain.events import (
     PAYMENT_FAILED,
     PAYMENT_SUCCEEDED,
@@ -27,16 +25,17 @@ from guichet.domain.events import (
 )
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.payments import Payment
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import scenario_of
 from guichet.schemas.checkout_session import CheckoutSessionObject
-from guichet.schemas.dispute import DisputeObject, dispute_object
+from guichet.schemas.dispute import DisputeObject
 from guichet.schemas.notification import WebhookMessageObject
-from guichet.schemas.payment import PaymentObject, payment_object
-from guichet.schemas.refund import RefundObject, refund_object
+from guichet.schemas.payment import PaymentObject
+from guichet.schemas.refund import RefundObject
 from guichet.webhooks import deliveries
 
+EventData = PaymentObject | RefundObject | DisputeObject | CheckoutSessionObject | WebhookMessageObject
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
 #: The events that come late on request, and the attempts that they have behind them: the next one is a minute later.
@@ -67,15 +66,12 @@ _FIRST_OF_PAYMENT: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED)
 
 
 class Event(Record, frozen=True):
-    """What happened to a payment, to its refund or by a dispute. `refund` is given for the events `refund.*`, `dispute`
-    for `dispute.*`."""
+    """What happened to a payment, to its refund or by a dispute: `data` is the object of that one."""
 
     name: EventName
     payment: Payment
-    catalogue: Catalogue
+    data: EventData
     now: Instant
-    refund: Refund | None = None
-    dispute: Dispute | None = None
 
 
 class NewEvent(Record, frozen=True):
@@ -99,7 +95,7 @@ async def emit(tx: Transaction, happened: Sequence[Event], batch: DeliveryBatch 
     if not happened:
         return
     new = [
-        new_event(event.payment.merchant_id, event.payment.env, event.name, _data(event), event.now, event.payment.id)
+        new_event(event.payment.merchant_id, event.payment.env, event.name, event.data, event.now, event.payment.id)
         for event in happened
     ]
     inserted = await _insert_events(tx, new)
@@ -144,14 +140,6 @@ def _as_the_scenario_wants(delivery: Delivery, payment: Payment) -> Delivery:
     return structs.replace(delivery, attempts=_LOST_ATTEMPTS, last_attempt_at=now, next_attempt_at=due)
 
 
-def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
-    if event.dispute is not None:
-        return dispute_object(event.dispute)
-    if event.refund is not None:
-        return refund_object(event.refund)
-    return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
-
-
 async def emit_other(tx: Transaction, event: NewEvent) -> None:
     """Stores an event that is not of one payment, and queues its webhook; none for a merchant without an address."""
     row = (await _insert_events(tx, [event]))[event.reference]
@@ -172,7 +160,7 @@ def new_event(
     merchant_id: MerchantId,
     env: Environment,
     name: EventName,
-    data: PaymentObject | RefundObject | DisputeObject | CheckoutSessionObject | WebhookMessageObject,
+    data: EventData,
     now: Instant,
     payment_id: PaymentId | None = None,
 ) -> NewEvent:

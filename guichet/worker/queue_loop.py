@@ -11,7 +11,8 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant, later
-from guichet.db.queues.work_queue import LEASE_DURATION, Claim
+from guichet.db.engine import Database
+from guichet.db.queues.work_queue import LEASE_DURATION, Claim, WorkQueue
 from guichet.logs import log
 
 #: Jobs of one queue that run at once in this process.
@@ -65,6 +66,21 @@ class QueueJobs(Protocol[T]):
         """Does the job. What it returns is awaited after the job no longer counts against the limits."""
 
 
+class TableJobs(Generic[T]):
+    """Those of a queue in a table, each done by one function."""
+
+    def __init__(self, db: Database, queue: WorkQueue[T], do: Callable[[T], Awaitable[object]]) -> None:
+        self._db = db
+        self._queue = queue
+        self._do = do
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Collection[str]) -> Claim[T]:
+        return await self._queue.claim(self._db, now, until, most, saturated)
+
+    async def work(self, job: T) -> None:
+        await self._do(job)
+
+
 class Limits(Protocol[T_contra]):
     """How many jobs of one queue may run at once."""
 
@@ -108,6 +124,21 @@ class PartitionLimits(Generic[T]):
         self._loads[partition] -= 1
         if not self._loads[partition]:
             del self._loads[partition]
+
+
+class OfAccount(Protocol):
+    """A job that calls a provider."""
+
+    @property
+    def provider_account(self) -> str | None: ...
+
+
+AccountJob = TypeVar("AccountJob", bound=OfAccount)
+
+
+def account_of(job: OfAccount) -> str:
+    """Its partition."""
+    return job.provider_account or ""
 
 
 class OneOfEach(Generic[T]):

@@ -8,7 +8,8 @@ committed it finds by itself within a second, or at once where they announce it 
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, Protocol, TypeVar
+from functools import partial
+from typing import Final
 
 from guichet import metrics
 from guichet.back_office.jobs.work import StaffJobs
@@ -25,9 +26,12 @@ from guichet.late_money.results import LateResultJobs
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
 from guichet.mail.sender import MailJobs
-from guichet.payments.polling import PollingJobs
-from guichet.provider_callbacks.receive import CallbackJobs
-from guichet.refunds.disbursement import RefundJobs
+from guichet.payments.pending import QUEUE as PAYMENTS
+from guichet.payments.polling import poll_due_payment
+from guichet.provider_callbacks.receive import follow_callback
+from guichet.provider_callbacks.repository import QUEUE as CALLBACKS
+from guichet.refunds.disbursement import process_refund
+from guichet.refunds.pending import QUEUE as REFUNDS
 from guichet.webhooks.deliveries import DueDelivery
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
@@ -35,11 +39,14 @@ from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import (
     CLAIMS_APART,
     POLL_INTERVAL,
+    AccountJob,
     Loop,
     OneOfEach,
     PartitionLimits,
     QueueJobs,
     QueueLoop,
+    TableJobs,
+    account_of,
 )
 from guichet.worker.reconciliation_loop import Reconciliation
 from guichet.worker.timed_loops import BalanceReader, DisputeLoop, HeadPublication
@@ -58,8 +65,6 @@ EXPORTS_AT_ONCE: Final = 2
 #: Jobs of the staff that one process does at once, of as many kinds.
 JOBS_AT_ONCE: Final = 2
 
-T = TypeVar("T")
-
 
 class Worker:
     """All loops of one process."""
@@ -67,13 +72,16 @@ class Worker:
     def __init__(self, ctx: AppContext, http_client: HttpClient, *more: Loop) -> None:
         """`more`: loops of what this package does not know."""
         wakeups = ctx.wakeups
+        polls = TableJobs(ctx.db, PAYMENTS, partial(poll_due_payment, ctx))
+        callbacks = TableJobs(ctx.db, CALLBACKS, partial(follow_callback, ctx))
+        refunds = TableJobs(ctx.db, REFUNDS, partial(process_refund, ctx))
         deliveries = DeliveryJobs(ctx, http_client)
         self._http_client = http_client
         self.deliveries = QueueLoop("deliveries", wakeups.deliveries, ctx.clock, deliveries, deliveries.limits)
         self.loops: list[Loop] = [
-            _by_account("polling", wakeups.polling, ctx, PollingJobs(ctx)),
-            _by_account("callbacks", wakeups.callbacks, ctx, CallbackJobs(ctx)),
-            _by_account("refunds", wakeups.refunds, ctx, RefundJobs(ctx)),
+            _by_account("polling", wakeups.polling, ctx, polls),
+            _by_account("callbacks", wakeups.callbacks, ctx, callbacks),
+            _by_account("refunds", wakeups.refunds, ctx, refunds),
             _by_account("late results", wakeups.late_results, ctx, LateResultJobs(ctx)),
             self.deliveries,
             _mails(ctx),
@@ -194,13 +202,6 @@ def _mails(ctx: AppContext) -> QueueLoop[Mail]:
     return QueueLoop("mails", asyncio.Event(), ctx.clock, jobs, limits)
 
 
-class _AccountJobs(QueueJobs[T], Protocol[T]):
-    def partition(self, job: T) -> str:
-        """The provider account of a job."""
-
-
-def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
+def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: QueueJobs[AccountJob]) -> QueueLoop[AccountJob]:
     """A queue whose jobs are limited by their provider account."""
-    return QueueLoop(
-        name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART
-    )
+    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(account_of, PER_PROVIDER_ACCOUNT), rest=CLAIMS_APART)

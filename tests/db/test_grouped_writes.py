@@ -109,7 +109,7 @@ async def test_a_claim_of_a_live_payment_is_its_lease(merchant_db: Database) -> 
     live, polled, test = await create(merchant_db, payment(env="live"), payment(env="live"), payment())
     theirs = later(NOW, SECOND)
     require(await pending.lease(merchant_db, polled.id, NOW, theirs, NOW))
-    claimed = {each.id: each for each in (await pending.claim_due(merchant_db, NOW, UNTIL, 10)).jobs}
+    claimed = {each.id: each for each in (await pending.QUEUE.claim(merchant_db, NOW, UNTIL, 10)).jobs}
     assert {each.id for each in claimed.values() if pending.is_leased_by_claim(each, NOW)} == {live.id}
     assert not pending.is_leased_by_claim(claimed[live.id], UNTIL), (
         "its holder stood still: it asks for the lease again"

@@ -15,10 +15,11 @@ from guichet.db.lists.rollup import roll_up_list_counts
 from guichet.db.lists.time_buckets import LEVELS, cover
 from guichet.db.tables import list_count_changes, webhook_deliveries
 from guichet.db.tables import payments as payment_table
+from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import Payment, PaymentStatus
+from guichet.domain.payments import Payment, PaymentStatus, Settlement, Transition
 from guichet.payments import repository as payments
 from guichet.payments.lists import PaymentFilter
 from tests.db.rows import DELIVERY
@@ -51,7 +52,9 @@ async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant
             created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None
             if status != "pending":
-                await payments.finish(tx, [payments.Finish(created, "pending", status, moment)])
+                transition = Transition("pending", status, None)
+                settlement = Settlement(created, transition, Catalogue(()), moment, "float:sandbox::XOF")
+                await payments.finish(tx, [(settlement, transition)])
             stored.append(structs.replace(created, status=status))
     return stored
 

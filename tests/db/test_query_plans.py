@@ -134,15 +134,15 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
-    "claim payments": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim refunds": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "claim payments": lambda db: pending.QUEUE.claim(db, NOW, UNTIL, 10, ["gone"]),
+    "claim refunds": lambda db: pending_refunds.QUEUE.claim(db, NOW, UNTIL, 10, ["gone"]),
     "claim deliveries": lambda db: deliveries.delivery_queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
-    "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["gone"]),
+    "claim callbacks": lambda db: callbacks.QUEUE.claim(db, NOW, UNTIL, 10, ["gone"]),
     "open disputes": lambda db: disputes.open_of(db, *MINE),
     # More than a window is due in saturated partitions, so the second look is taken.
-    "claim payments by partition": lambda db: pending.claim_due(db, NOW, UNTIL, 10, ["c"]),
-    "claim refunds by partition": lambda db: pending_refunds.claim_due(db, NOW, UNTIL, 10, [""]),
-    "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, ["c"]),
+    "claim payments by partition": lambda db: pending.QUEUE.claim(db, NOW, UNTIL, 10, ["c"]),
+    "claim refunds by partition": lambda db: pending_refunds.QUEUE.claim(db, NOW, UNTIL, 10, [""]),
+    "claim callbacks by partition": lambda db: callbacks.QUEUE.claim(db, NOW, UNTIL, 10, ["c"]),
     "callback's reference": _reference_from_callback,
     # The sample of this account is full, so its oldest row is looked for.
     "unmatched callback": lambda db: unmatched_callbacks.keep_sample(

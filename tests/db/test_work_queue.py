@@ -44,8 +44,8 @@ async def claim_deliveries(db: Database, now: Instant, until: Instant, most: int
 
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
-    "payments": pending.claim_due,
-    "refunds": pending_refunds.claim_due,
+    "payments": pending.QUEUE.claim,
+    "refunds": pending_refunds.QUEUE.claim,
     "deliveries": claim_deliveries,
 }
 
@@ -119,11 +119,11 @@ async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
         assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 3, "the third comes due"
         assert (await claim(merchant_db, 3, UNTIL, 1)).next_due == 3
         assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
-    claimed = await pending.claim_due(merchant_db, UNTIL, later(UNTIL, 5), 9)
+    claimed = await pending.QUEUE.claim(merchant_db, UNTIL, later(UNTIL, 5), 9)
     assert (len(claimed.jobs), claimed.next_due) == (3, UNTIL + 5), "there are no more, and no claim asks for them"
     async with merchant_db.transaction() as tx:
         await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
-    assert (await pending.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None
+    assert (await pending.QUEUE.claim(merchant_db, UNTIL, UNTIL, 2)).next_due is None
 
 
 async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:

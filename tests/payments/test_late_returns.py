@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from guichet.clock import SECOND, later
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.late_results import LateReturn
 from guichet.late_money import return_repository
@@ -85,6 +86,33 @@ async def test_nothing_leaves_within_a_day_of_a_return_whose_end_nobody_knows(
     assert await accounts(live) == SUSPENDED
     live.service.clock.advance(60)
     await resolve(live, given_up, decision)
+
+
+@pytest.mark.both_databases
+async def test_a_question_that_takes_long_forgets_nothing_that_another_one_learned(live: LivePayments) -> None:
+    """Without the provider's reference, some of them can be asked nothing, or would be asked to pay again."""
+    payment, returning = await lost_return(live)
+
+    async def while_the_worker_asks(_: Any) -> Unknown:
+        live.first.script("refund_status", Accepted("op-1"))
+        await live.service.run_worker(60)
+        return Unknown("no answer")
+
+    live.first.script("refund_status", while_the_worker_asks)
+    await resolve(live, returning, "not-returned")
+    [request] = await requests(live, payment)
+    assert (request.status, request.provider_reference) == ("pending", "op-1")
+
+
+async def test_a_return_that_no_account_can_send_is_looked_at_less_and_less_often(live: LivePayments) -> None:
+    live.first.fingerprint = "one account"
+    payment, found = await found_late(live)
+    live.first.fingerprint = "another account"
+    await resolve(live, found, "payer")
+    await live.service.run_worker(2 * HOUR)
+    [request] = await requests(live, payment)
+    assert (request.sent_at, request.next_poll_at) == (None, later(live.ctx.clock.now(), HOUR * SECOND))
+    assert live.first.references_of("refund") == []
 
 
 async def test_an_old_return_that_goes_through_ends_the_matter(live: LivePayments) -> None:

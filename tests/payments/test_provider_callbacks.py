@@ -76,7 +76,7 @@ async def test_a_crash_between_the_answer_and_the_question_loses_nothing(
     live.first.script("status", done)
     await call_back(live, claimed)
     now = live.ctx.clock.now()
-    assert (await callbacks.claim_due(live.ctx.db, now, now + 30 * SECOND, 10)).jobs
+    assert (await callbacks.QUEUE.claim(live.ctx.db, now, now + 30 * SECOND, 10)).jobs
     await call_back(live, paid)
     accounts, routes = {"first": live.first, "second": live.second}, {"mtn": ["first"]}
     async with open_service(settings, live.service.clock, accounts=accounts, routes=routes) as restarted:

@@ -13,9 +13,10 @@ from guichet.domain.payments import INCIDENT_AGE
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.incidents import repository as incidents
 from guichet.ledger import postings
-from guichet.providers.base import Accepted, NotProcessed, RefundRequest, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, FloatEmpty, NotProcessed, RefundRequest, Refused, Succeeded, Unknown
 from guichet.refunds import pending as pending_refunds
 from guichet.refunds import repository as refunds
+from guichet.refunds.disbursement import process_refund
 from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments
@@ -166,6 +167,33 @@ async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> 
     assert live.first.references_of("refund_status") == []
 
 
+@pytest.mark.both_databases
+@pytest.mark.parametrize("answer", [NotProcessed(), Refused("refused")])
+async def test_the_answer_of_a_process_that_was_held_up_says_nothing_about_a_newer_request(
+    live: LivePayments, answer: NotProcessed | Refused
+) -> None:
+    """Its lease has run out: another process has sent the next one to another provider. Both would pay, or the hold
+    would be released while the money is on its way."""
+
+    async def held_up(request: RefundRequest) -> NotProcessed | Refused:
+        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", request.reference))
+        live.service.clock.advance(31)
+        for _ in range(2):  # Our balance was too low for that one: a new request.
+            row = await process_refund(live.ctx, row)
+        assert (row.request_number, row.provider_account) == (1, "second")
+        return answer
+
+    live.first.script("refund", held_up)
+    live.first.script("refund_status", FloatEmpty())
+    live.second.script("refund_status", done)
+    payment = await paid(live)
+    await refund_of(live, payment)
+    for seconds in (0, 60, 60):
+        await live.service.run_worker(seconds)
+    assert await live.state(payment["reference"]) == "refunded"
+    assert len(live.first.references_of("refund")) == len(live.second.references_of("refund")) == 1
+
+
 async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
     live.first.script("refund", lambda request: Succeeded(request.amount - 100, request.currency))
     live.first.script("refund_status", done)
@@ -196,7 +224,7 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", refund["reference"]))
     now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
-    await pending_refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
+    await pending_refunds.QUEUE.claim(live.ctx.db, now, now + 30_000_000, 1)
     await pending_refunds.lease(live.ctx.db, row.id, now, now + 30_000_000, now)
     await pending_refunds.mark_sent(
         live.ctx.db, row.id, provider_account="first", fingerprint=None, provider_data=None, now=now

@@ -156,8 +156,8 @@ class MoneyMachine(MoneyMachineSetup):
             now = self.clock.now()
             lease_end = later(now, 30 * SECOND)
             await deliveries.delivery_queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
-            await pending.claim_due(self.db, now, lease_end, 3)
-            await pending_refunds.claim_due(self.db, now, lease_end, 3)
+            await pending.QUEUE.claim(self.db, now, lease_end, 3)
+            await pending_refunds.QUEUE.claim(self.db, now, lease_end, 3)
 
         self.run(claim())
 

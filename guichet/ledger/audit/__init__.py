@@ -17,7 +17,7 @@ from guichet.db.sql_functions import new_row, values_of
 from guichet.db.tables import ledger_audits
 from guichet.domain.chain_heads import LEDGER_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
 from guichet.domain.messages import Message, Moment, encode
-from guichet.domain.posting_rules import FLOAT
+from guichet.domain.posting_rules import FLOAT, wallet_of_float
 from guichet.ledger.audit.accounts import check_floats, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
@@ -138,7 +138,6 @@ def _owed(state: AuditState) -> dict[tuple[str, str, str, str], int]:
     owed: dict[tuple[str, str, str, str], int] = {}
     for (_, env, currency, account), amount in sorted(state.totals.items()):
         if account.startswith(FLOAT):
-            provider_account, _, rest = account.removeprefix(FLOAT).partition(":")
-            key = (env, currency, provider_account, rest.rpartition(":")[0])
+            key = (env, currency, *wallet_of_float(account))
             owed[key] = owed.get(key, 0) - amount
     return owed

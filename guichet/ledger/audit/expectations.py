@@ -5,36 +5,6 @@ from collections.abc import Sequence
 from guichet.domain import posting_rules as ledger
 from guichet.domain.late_results import LateStage
 from guichet.domain.money import Hundredths, round_to_currency
-from guichet.domain.posting_rules import (
-    COLLECTED,
-    DISBURSED,
-    DISPUTE_CHARGED,
-    DISPUTE_OPENED,
-    DISPUTE_WON,
-    HELD,
-    LATE_CREDITED,
-    LATE_RETURNED,
-    LATE_RETURNED_AGAIN,
-    LATE_SUSPENSE,
-    LATE_TAKEN_BACK,
-    MANUAL_SETTLEMENT,
-    PAID_LATE,
-    PROVIDER_FEES,
-    RECEIVABLE,
-    RECEIVABLE_PAID,
-    REFUND_FAILED_LATE,
-    REFUND_LATE_CREDITED,
-    REFUND_MADE_GOOD,
-    REFUND_PAID_LATE,
-    REFUND_RETURNED,
-    REFUND_RETURNED_AGAIN,
-    RELEASED,
-    SUSPENSE,
-    UNSUSPENDED,
-    WALLET,
-    Posting,
-    provider_fee,
-)
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.subject_statements import DisputeFacts, Leg, RefundFacts, Subject
 
@@ -54,12 +24,13 @@ def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
     """A held refund, which was then disbursed or released; and what followed after its end was told."""
     expected = _late_refund(refund, facts.late_stage, legs)
     if facts.held:
-        expected[HELD] = ledger.refund_hold(refund.amount)
+        expected[ledger.HELD] = ledger.refund_hold(refund.amount)
         if refund.status == "succeeded":
-            account = _account(refund, DISBURSED, legs)
-            expected[DISBURSED] = ledger.refund_disbursed(account, refund.amount, refund.fee_amount, refund.currency)
+            account = _account(refund, ledger.DISBURSED, legs)
+            money = refund.amount, refund.fee_amount, refund.currency
+            expected[ledger.DISBURSED] = ledger.refund_disbursed(account, *money)
         elif refund.status == "failed":
-            expected[RELEASED] = ledger.refund_release(refund.amount)
+            expected[ledger.RELEASED] = ledger.refund_release(refund.amount)
     return expected
 
 
@@ -68,23 +39,24 @@ def dispute(dispute: Subject, facts: DisputeFacts) -> Expected:
     account = ledger.float_account(dispute.provider_account, "", dispute.currency)
     if not facts.taken:
         return {}
-    expected = {DISPUTE_OPENED: ledger.dispute_opened(account, facts.disputed)}
+    expected = {ledger.DISPUTE_OPENED: ledger.dispute_opened(account, facts.disputed)}
     if facts.status == "won":
-        expected[DISPUTE_WON] = ledger.dispute_won(account, facts.disputed)
+        expected[ledger.DISPUTE_WON] = ledger.dispute_won(account, facts.disputed)
     if facts.borne_by is not None:
         merchant_part = Hundredths(min(facts.disputed, dispute.amount) if facts.borne_by == "merchant" else 0)
         service_part = Hundredths(facts.disputed - merchant_part)
-        expected[DISPUTE_CHARGED] = ledger.dispute_charged(merchant_part, service_part)
+        expected[ledger.DISPUTE_CHARGED] = ledger.dispute_charged(merchant_part, service_part)
     return expected
 
 
 def _collection(payment: Subject, legs: list[Leg]) -> Expected:
-    suspended = any(leg.destination == SUSPENSE for leg in legs)
+    suspended = any(leg.destination == ledger.SUSPENSE for leg in legs)
     money = payment.amount, payment.fee_amount, payment.currency
-    expected = {COLLECTED: ledger.collection(_account(payment, COLLECTED, legs), *money, to_suspense=suspended)}
+    account = _account(payment, ledger.COLLECTED, legs)
+    expected = {ledger.COLLECTED: ledger.collection(account, *money, to_suspense=suspended)}
     # Whether it was released or still waits is compared with the wallet entries (`accounts.py`).
-    if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
-        expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
+    if suspended and any(leg.cause == ledger.UNSUSPENDED for leg in legs):
+        expected[ledger.UNSUSPENDED] = ledger.suspense_release(payment.amount)
     return expected
 
 
@@ -93,20 +65,20 @@ def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) ->
     if stage in (None, "asking"):
         return {}
     moved = total(payment)
-    expected = {PAID_LATE: ledger.into_late_suspense(float_account(payment, PAID_LATE, legs), moved)}
+    expected = {ledger.PAID_LATE: ledger.into_late_suspense(float_account(payment, ledger.PAID_LATE, legs), moved)}
     money = payment.amount, payment.fee_amount, payment.currency
-    taken_back = sum(leg.cause == LATE_TAKEN_BACK and leg.source == WALLET for leg in legs)
-    expected[LATE_TAKEN_BACK] = [
+    taken_back = sum(leg.cause == ledger.LATE_TAKEN_BACK and leg.source == ledger.WALLET for leg in legs)
+    expected[ledger.LATE_TAKEN_BACK] = [
         posting for time in range(taken_back) for posting in ledger.late_taken_back(*money, time=time)
     ]
-    expected[LATE_CREDITED] = [
+    expected[ledger.LATE_CREDITED] = [
         posting
         for time in range(taken_back + (stage == "credited"))
-        for posting in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+        for posting in ledger.numbered(ledger.collection(ledger.LATE_SUSPENSE, *money), time)
     ]
     if stage == "returned":
-        expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
-    expected[LATE_RETURNED_AGAIN] = _returned_again(payment, LATE_RETURNED_AGAIN, legs)
+        expected[ledger.LATE_RETURNED] = ledger.late_returned(_account(payment, ledger.LATE_RETURNED, legs), moved)
+    expected[ledger.LATE_RETURNED_AGAIN] = _returned_again(payment, ledger.LATE_RETURNED_AGAIN, legs)
     return expected
 
 
@@ -116,44 +88,47 @@ def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> E
         return {}
     money = refund.amount, refund.fee_amount, refund.currency
     if refund.status == "succeeded":
-        account = float_account(refund, REFUND_FAILED_LATE, legs)
-        expected = {REFUND_FAILED_LATE: ledger.into_late_suspense(account, total(refund))}
+        account = float_account(refund, ledger.REFUND_FAILED_LATE, legs)
+        expected = {ledger.REFUND_FAILED_LATE: ledger.into_late_suspense(account, total(refund))}
         if stage == "credited":
-            expected[REFUND_LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
+            expected[ledger.REFUND_LATE_CREDITED] = ledger.collection(ledger.LATE_SUSPENSE, *money)
         return expected
     if stage not in ("receivable", "paid"):
         return _refund_made_good(refund, stage, legs)
-    account = float_account(refund, REFUND_PAID_LATE, legs)
-    expected = {REFUND_PAID_LATE: ledger.refund_disbursed(account, *money, held_in=RECEIVABLE)}
+    account = float_account(refund, ledger.REFUND_PAID_LATE, legs)
+    expected = {ledger.REFUND_PAID_LATE: ledger.refund_disbursed(account, *money, held_in=ledger.RECEIVABLE)}
     if stage == "paid":
-        by_hand = any(leg.source == MANUAL_SETTLEMENT for leg in legs)
-        account = MANUAL_SETTLEMENT if by_hand else WALLET
-        expected[RECEIVABLE_PAID] = ledger.receivable_paid(account, refund.amount)
+        by_hand = any(leg.source == ledger.MANUAL_SETTLEMENT for leg in legs)
+        account = ledger.MANUAL_SETTLEMENT if by_hand else ledger.WALLET
+        expected[ledger.RECEIVABLE_PAID] = ledger.receivable_paid(account, refund.amount)
     return expected
 
 
 def _refund_made_good(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
     """Of a failed refund: the wallet gave its money, once for each time that it was not credited again."""
     money = refund.amount, refund.fee_amount, refund.currency
-    taken = max(1, sum(leg.cause == REFUND_MADE_GOOD and leg.source == WALLET for leg in legs))
+    taken = max(1, sum(leg.cause == ledger.REFUND_MADE_GOOD and leg.source == ledger.WALLET for leg in legs))
     expected = {
-        REFUND_MADE_GOOD: [posting for time in range(taken) for posting in ledger.late_taken_back(*money, time=time)],
-        REFUND_LATE_CREDITED: [
+        ledger.REFUND_MADE_GOOD: [
+            posting for time in range(taken) for posting in ledger.late_taken_back(*money, time=time)
+        ],
+        ledger.REFUND_LATE_CREDITED: [
             posting
             for time in range(1, taken + (stage == "credited"))
-            for posting in ledger.numbered(ledger.collection(LATE_SUSPENSE, *money), time)
+            for posting in ledger.numbered(ledger.collection(ledger.LATE_SUSPENSE, *money), time)
         ],
-        REFUND_RETURNED_AGAIN: _returned_again(refund, REFUND_RETURNED_AGAIN, legs),
+        ledger.REFUND_RETURNED_AGAIN: _returned_again(refund, ledger.REFUND_RETURNED_AGAIN, legs),
     }
     if stage == "returned":
-        expected[REFUND_RETURNED] = ledger.late_returned(_account(refund, REFUND_RETURNED, legs), total(refund))
+        account = _account(refund, ledger.REFUND_RETURNED, legs)
+        expected[ledger.REFUND_RETURNED] = ledger.late_returned(account, total(refund))
     return expected
 
 
 def _account(subject: Subject, cause: str, legs: list[Leg]) -> str:
     """The account that a settlement moved money of: a float, or MANUAL_SETTLEMENT when people overrode the provider."""
-    by_hand = any(leg.cause == cause and MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs)
-    return MANUAL_SETTLEMENT if by_hand else float_account(subject, cause, legs)
+    by_hand = any(leg.cause == cause and ledger.MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs)
+    return ledger.MANUAL_SETTLEMENT if by_hand else float_account(subject, cause, legs)
 
 
 def float_account(subject: Subject, cause: str, legs: Sequence[Leg]) -> str:
@@ -167,7 +142,7 @@ def float_account(subject: Subject, cause: str, legs: Sequence[Leg]) -> str:
 def _returned_again(subject: Subject, cause: str, legs: Sequence[Leg]) -> list[ledger.Posting]:
     account = float_account(subject, cause, legs)
     again = [leg for leg in legs if leg.cause == cause]
-    return [ledger.Posting(leg.leg, MANUAL_SETTLEMENT, account, total(subject)) for leg in again]
+    return [ledger.Posting(leg.leg, ledger.MANUAL_SETTLEMENT, account, total(subject)) for leg in again]
 
 
 def total(subject: Subject) -> Hundredths:
@@ -175,14 +150,14 @@ def total(subject: Subject) -> Hundredths:
     return round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
 
 
-def charged_fee(subject: Subject, cause: str, legs: Sequence[Leg]) -> dict[str, list[Posting]]:
+def charged_fee(subject: Subject, cause: str, legs: Sequence[Leg]) -> dict[str, list[ledger.Posting]]:
     """The posting that a provider's fee must be, if there is one: once, in live, between the provider's fees and a
     float of its account, and no more than the provider moved. Only the statement names the amount."""
     charged = next((leg for leg in legs if leg.cause == cause), None)
     if charged is None or subject.env != "live" or charged.amount > total(subject):
         return {}
-    sign = 1 if charged.source == PROVIDER_FEES else -1
-    return {cause: [provider_fee(float_account(subject, cause, legs), Hundredths(sign * charged.amount))]}
+    sign = 1 if charged.source == ledger.PROVIDER_FEES else -1
+    return {cause: [ledger.provider_fee(float_account(subject, cause, legs), Hundredths(sign * charged.amount))]}
 
 
 def add_charged_fee(state: AuditState, subject: Subject, cause: str, legs: Sequence[Leg]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, Select, Subquery, Table, and_, bindparam, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, Subquery, Table, and_, bindparam, func, or_, select
 
 from guichet.db.sql_functions import columns
 from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds, treasury_movements
@@ -106,9 +106,10 @@ _OF_TREASURY: Final = postings.c.cause == TREASURY_MOVED
 #: Movements of our own money with their postings.
 TREASURY: Final = _with_postings(_movements, _movements, _OF_TREASURY, [*_movements.c])
 #: Whether the audit log has an entry about the subject: two people settled it against the provider's answer.
+_DECISIONS: Final = ("payment.settled", "refund.settled", "late_money.resolved")
 SETTLED_BY_PEOPLE: Final = (
     select(audit_log.c.number)
-    .where(audit_log.c.subject == bindparam("about"), audit_log.c.action == bindparam("action"))
+    .where(audit_log.c.subject == bindparam("about"), or_(*(audit_log.c.action == action for action in _DECISIONS)))
     .limit(1)
 )
 

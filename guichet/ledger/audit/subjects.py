@@ -12,30 +12,9 @@ from sqlalchemy import Executable
 
 from guichet.db.engine import Row
 from guichet.db.tables import postings
+from guichet.domain import posting_rules as ledger
 from guichet.domain.messages import Amount, Fact, Message
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import (
-    COLLECTED,
-    DISBURSED,
-    DISPUTE_CAUSES,
-    DISPUTE_OPENED,
-    DISPUTE_WON,
-    FLOAT,
-    LATE_RETURNED,
-    LATE_RETURNED_AGAIN,
-    MANUAL_SETTLEMENT,
-    PAID_LATE,
-    PAYMENT_CAUSES,
-    PAYMENT_CHARGED,
-    REFUND_CAUSES,
-    REFUND_CHARGED,
-    REFUND_FAILED_LATE,
-    REFUND_PAID_LATE,
-    REFUND_RETURNED,
-    REFUND_RETURNED_AGAIN,
-    SUSPENSE,
-    TREASURY_MOVED,
-)
 from guichet.ledger.audit import expectations
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.expectations import Expected
@@ -59,15 +38,15 @@ from guichet.ledger.audit.subject_statements import (
 _NEXT_POSTINGS: Final = next_id_range(postings.c.id)
 #: The causes that move our money with a provider: towards us (-1: a float is the source when it grows) or back.
 _FLOAT_MOVES: Final = {
-    COLLECTED: -1,
-    DISBURSED: 1,
-    PAID_LATE: -1,
-    LATE_RETURNED: 1,
-    LATE_RETURNED_AGAIN: 1,
-    REFUND_PAID_LATE: 1,
-    REFUND_FAILED_LATE: -1,
-    REFUND_RETURNED: 1,
-    REFUND_RETURNED_AGAIN: 1,
+    ledger.COLLECTED: -1,
+    ledger.DISBURSED: 1,
+    ledger.PAID_LATE: -1,
+    ledger.LATE_RETURNED: 1,
+    ledger.LATE_RETURNED_AGAIN: 1,
+    ledger.REFUND_PAID_LATE: 1,
+    ledger.REFUND_FAILED_LATE: -1,
+    ledger.REFUND_RETURNED: 1,
+    ledger.REFUND_RETURNED_AGAIN: 1,
 }
 
 
@@ -115,7 +94,7 @@ async def check_treasury(state: AuditState) -> Message | None:
     """Every movement of our own money that was posted has exactly its posting, every other one has none."""
     async for group in _groups(state, TREASURY, "movements"):
         movement, legs = split_movement(group)
-        expected = {TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
+        expected = {ledger.TREASURY_MOVED: movement.entries} if movement.status == "posted" else {}
         subject = Subject(
             id=movement.id,
             merchant_id=movement.merchant_id,
@@ -138,10 +117,10 @@ async def check_orphan_postings(state: AuditState) -> Message | None:
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
         for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
             nouns = {
-                "payment": PAYMENT_CAUSES,
-                "refund": REFUND_CAUSES,
-                "dispute": DISPUTE_CAUSES,
-                "movement": (TREASURY_MOVED,),
+                "payment": ledger.PAYMENT_CAUSES,
+                "refund": ledger.REFUND_CAUSES,
+                "dispute": ledger.DISPUTE_CAUSES,
+                "movement": (ledger.TREASURY_MOVED,),
             }
             noun = next((name for name, causes in nouns.items() if cause in causes), "subject")
             return AuditFault.ORPHAN(posting=posting_id, cause=cause, noun=noun, number=subject_id)
@@ -151,13 +130,10 @@ async def check_orphan_postings(state: AuditState) -> Message | None:
 
 async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> Message | None:
     """Postings against MANUAL_SETTLEMENT are right only if the audit log says which people decided so."""
-    if not any(MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
+    if not any(ledger.MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
         return None
-    actions = ("payment.settled", "refund.settled", "late_money.resolved")
-    for action in actions:
-        if await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference, action=action):
-            return None
-    return AuditFault.NOBODY_DECIDED()
+    decided = await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference)
+    return None if decided else AuditFault.NOBODY_DECIDED()
 
 
 def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> Message | None:
@@ -167,13 +143,13 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
     expected = expectations.payment(payment, facts.late_stage, legs)
     if not expected:
         return AuditFault.BOOKED_ALL_THE_SAME(posting=legs[0].id) if legs else None
-    if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
+    if any(leg.destination == ledger.SUSPENSE for leg in legs) and payment.env == "test":
         return AuditFault.TEST_IN_SUSPENSE()
-    expected |= expectations.charged_fee(payment, PAYMENT_CHARGED, legs)
+    expected |= expectations.charged_fee(payment, ledger.PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
     _add_expected(state, payment, legs)
-    expectations.add_charged_fee(state, payment, PAYMENT_CHARGED, legs)
+    expectations.add_charged_fee(state, payment, ledger.PAYMENT_CHARGED, legs)
     return None
 
 
@@ -189,19 +165,19 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return AuditFault.PAYMENT_STATUS(status=facts.payment_status)
     expected = expectations.refund(refund, facts, legs)
-    if expected.keys() & {DISBURSED, REFUND_PAID_LATE, REFUND_RETURNED}:
-        expected |= expectations.charged_fee(refund, REFUND_CHARGED, legs)
+    if expected.keys() & {ledger.DISBURSED, ledger.REFUND_PAID_LATE, ledger.REFUND_RETURNED}:
+        expected |= expectations.charged_fee(refund, ledger.REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault
     _add_expected(state, refund, legs)
-    expectations.add_charged_fee(state, refund, REFUND_CHARGED, legs)
+    expectations.add_charged_fee(state, refund, ledger.REFUND_CHARGED, legs)
     return None
 
 
 def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, legs: list[Leg]) -> Message | None:
     if fault := _difference(dispute, expectations.dispute(dispute, facts), legs):
         return fault
-    _add_moved(state, dispute, legs, {DISPUTE_OPENED: 1, DISPUTE_WON: -1}, facts.disputed)
+    _add_moved(state, dispute, legs, {ledger.DISPUTE_OPENED: 1, ledger.DISPUTE_WON: -1}, facts.disputed)
     return None
 
 
@@ -209,7 +185,7 @@ def _add_floats(state: AuditState, subject: Subject, legs: Iterable[Leg]) -> Non
     """What a movement of our own money adds to floats: its posting, which was compared with its row."""
     for leg in legs:
         for account, sign in ((leg.destination, 1), (leg.source, -1)):
-            if account.startswith(FLOAT) and leg.id <= state.horizon:
+            if account.startswith(ledger.FLOAT) and leg.id <= state.horizon:
                 key = subject.merchant_id, subject.env, subject.currency, account
                 state.expected_floats[key] += sign * leg.amount
 
