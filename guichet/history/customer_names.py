@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, bindparam, delete, func, or_, select
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params, upsert
+from guichet.db.sql_functions import columns, equal, is_listed, lock_until_commit, params, upsert
 from guichet.db.tables import customer_names, customer_names_head, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -91,9 +91,7 @@ _LATEST: Final = (
     )
     .order_by(_newest.c.created_at.desc(), _newest.c.id.desc())
 )
-_BY_IDS: Final = select(*columns(payments, *PaymentSummary.__struct_fields__)).where(
-    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_BY_IDS: Final = select(*columns(payments, *PaymentSummary.__struct_fields__)).where(is_listed(payments.c.id, "ids"))
 
 
 def names_of(firstname: str | None, lastname: str | None) -> list[str]:

@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import json_numbers, params
+from guichet.db.sql_functions import is_listed, params
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -54,9 +54,7 @@ _REVOKED: Final = (
 )
 _FIND: Final = select(api_keys).where(*_OF_ENV, api_keys.c.id == bindparam("key_id"))
 _BY_ID: Final = select(api_keys).where(api_keys.c.id == bindparam("key_id"))
-_LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(
-    api_keys.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(is_listed(api_keys.c.id, "ids"))
 _EXPIRE: Final = (
     update(api_keys)
     .where(

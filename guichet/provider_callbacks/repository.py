@@ -8,7 +8,7 @@ from sqlalchemy import Select, Table, bindparam, func, select, update
 from guichet.clock import Instant
 from guichet.db.engine import Database, GroupedRead, GroupedWrite, Reader
 from guichet.db.queues.work_queue import Claim, WorkQueue
-from guichet.db.sql_functions import columns, equal, is_listed_reference, params, upsert
+from guichet.db.sql_functions import columns, equal, is_listed, params, upsert
 from guichet.db.tables import payments, provider_callbacks, refunds
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -48,7 +48,7 @@ _SUBJECT: Final = ("id", "merchant_id", "env", "asked_at")
 
 def _by_reference(rows: Table) -> GroupedRead:
     found = select(*columns(rows, "reference", "provider_account", *_SUBJECT))
-    return GroupedRead(found.where(is_listed_reference(rows.c.reference, bindparam("keys"))))
+    return GroupedRead(found.where(is_listed(rows.c.reference, "keys")))
 
 
 def _by_provider_reference(rows: Table) -> Select[Any]:

@@ -10,7 +10,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.lists.pages import ListScope, RowKey, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
+from guichet.db.sql_functions import is_listed, new_row, upsert, values_of
 from guichet.db.tables import refunds
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
@@ -26,7 +26,7 @@ _OF_PAYMENT: Final = select(refunds).where(
 )
 _AUTOMATIC: Final = select(refunds.c.payment_id).where(
     refunds.c.merchant_id == bindparam("merchant_id"),
-    refunds.c.payment_id.bool_op("IN")(json_numbers(bindparam("payment_ids"))),
+    is_listed(refunds.c.payment_id, "payment_ids"),
     refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, 
 from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import (
     api_keys,
     incidents,
@@ -188,9 +188,7 @@ _EXPIRING: Final = (
     .limit(_MOST)
 )
 _ROUTE: Final = (payments.c.provider_account, payments.c.operator)
-_FAILED_BY_ROUTE: Final = _count_if(
-    (payments.c.status == "failed") & payments.c.failure_reason.bool_op("IN")(json_texts(bindparam("reasons")))
-)
+_FAILED_BY_ROUTE: Final = _count_if((payments.c.status == "failed") & is_listed(payments.c.failure_reason, "reasons"))
 _FAILING_ROUTES: Final = (
     select(*_ROUTE, _FAILED_BY_ROUTE, _count_if((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
     .where(payments.c.id >= bindparam("first"), payments.c.env == "live")

@@ -95,7 +95,7 @@ _TO_SEND: Final = (
         webhook_endpoints,
         (webhook_endpoints.c.merchant_id == events.c.merchant_id) & (webhook_endpoints.c.env == events.c.env),
     )
-    .where(is_listed(events.c.id, bindparam("ids")))
+    .where(is_listed(events.c.id, "ids"))
 )
 _earlier: Final = webhook_deliveries.alias("earlier")
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import structs
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from guichet import metrics
 from guichet.clock import DAY, SECOND, Instant, later
@@ -44,9 +44,7 @@ RECORDED_TOGETHER: Final = 128
 #: after OWN_FAULT_PAUSE.
 UNCOUNTED_FOR: Final = DAY
 OWN_FAULT_PAUSE: Final = 30 * SECOND
-_PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(
-    is_listed(payments.c.id, bindparam("ids"))
-)
+_PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(is_listed(payments.c.id, "ids"))
 
 
 class DeliveryLimits:

@@ -3,20 +3,18 @@
 import asyncio
 from uuid import uuid4
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from guichet.db.engine import Database, GroupedRead
 from guichet.db.postgres.grouped_reads import GroupedReads
-from guichet.db.sql_functions import is_listed_reference
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import payments
 from guichet.payments import repository
 from tests.db.test_grouped_writes import NOW, payment
 from tests.fakes.recording_database import RecordingDatabase
 
 _BY_REFERENCE = GroupedRead(
-    select(payments.c.reference, payments.c.external_id).where(
-        is_listed_reference(payments.c.reference, bindparam("keys"))
-    )
+    select(payments.c.reference, payments.c.external_id).where(is_listed(payments.c.reference, "keys"))
 )
 
 

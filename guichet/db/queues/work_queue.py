@@ -40,7 +40,7 @@ from sqlalchemy import (
 
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
-from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.db.sql_functions import in_materialized, is_listed
 from guichet.domain.records import Record
 
 #: Due rows that the first look reads.
@@ -165,7 +165,7 @@ class WorkQueue(Generic[T_co]):
 
     def _not_saturated(self, rows: FromClause) -> ColumnElement[bool]:
         partition = func.coalesce(cast(rows.c[self._partition], Text), "")
-        return partition.bool_op("NOT IN")(json_texts(bindparam("saturated")))
+        return ~is_listed(partition, "saturated")
 
     def _locked(self, ids: SelectBase) -> CTE:
         """Locks up to `most` of these rows, skipping those that another worker has locked."""
