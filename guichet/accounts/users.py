@@ -220,9 +220,7 @@ async def note_removed_approver(
 ) -> None:
     """The accounts `by` took rights from this approver, who approves nothing more if that `ends`."""
     everybody = json.dumps(sorted({user_id, *by}))
-    await db.execute_returning(
-        _NOTE_REMOVAL, ids=everybody, removed=user_id, by=json.dumps(sorted(by)), at=now, ends=ends
-    )
+    await db.write_all(_NOTE_REMOVAL, ids=everybody, removed=user_id, by=json.dumps(sorted(by)), at=now, ends=ends)
 
 
 async def note_sign_in(db: Writer, user_id: UserId, now: Instant) -> None:

@@ -191,9 +191,9 @@ async def anonymise_customer(
     async with db.transaction() as tx:
         for text in customer.texts():
             pattern = f"%{text.translate(_LITERALLY)}%"
-            rows = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
+            rows = await tx.write_all(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
             result.incidents += len(rows)
-            result.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
+            result.unmatched_callbacks += len(await tx.write_all(_DELETE_UNMATCHED, pattern=pattern))
         if result.incidents or result.unmatched_callbacks:
             counts: Facts = {"incidents": result.incidents, "unmatched_callbacks": result.unmatched_callbacks}
             await _record(clock, tx, merchant_id, actor, reason, counts)

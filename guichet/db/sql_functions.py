@@ -124,7 +124,7 @@ class utf8(_Function):  # noqa: N801 - reads as a SQL function
 
 
 class from_utf8(_Function):  # noqa: N801 - reads as a SQL function
-    """The text of a parameter of `Transaction.execute_rows` that is given as UTF-8: a text with one letter that is not
+    """The text of a parameter of `Transaction.write_rows` that is given as UTF-8: a text with one letter that is not
     ASCII would be decoded, and encoded again letter by letter for SQLite."""
 
     inherit_cache = True

@@ -122,7 +122,7 @@ async def add_next(db: Database, now: Instant) -> int:
         settled = list(takewhile(lambda row: row[1] <= now - SETTLED_AFTER, following))
         if not settled:
             return 0
-        await tx.execute_many(_ADD, [entry for row in settled for entry in _entries(*row)])
+        await tx.write_many(_ADD, [entry for row in settled for entry in _entries(*row)])
         payment_id, created_at, *_ = settled[-1]
         await tx.write(_SET_HEAD, name="last", payment_id=payment_id, created_at=created_at)
         return len(settled)
@@ -140,7 +140,7 @@ async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
     first name, last name), as they were before."""
     await tx.all(_LOCK, lock=customer_names.name)
     entries = [entry for payment_id, *row in rows for entry in _entries(payment_id, Instant(0), *row)]
-    await tx.execute_many(_REMOVE, [{f"of_{name}": value for name, value in entry.items()} for entry in entries])
+    await tx.write_many(_REMOVE, [{f"of_{name}": value for name, value in entry.items()} for entry in entries])
 
 
 async def payments_named(

@@ -82,8 +82,8 @@ async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
     # One for each wallet: it is only added to the balance, and an entry costs as much to add as to write.
     entries += [_wallet_entry(newest[wallet], effect, suspended=False) for wallet, effect in effects.items()]
     rows = [_posting(movement, entry) for movement in movements for entry in movement.entries]
-    await tx.execute_rows(_INSERT_POSTING, rows)
-    await tx.execute_rows(_INSERT_ENTRY, entries)
+    await tx.write_rows(_INSERT_POSTING, rows)
+    await tx.write_rows(_INSERT_ENTRY, entries)
 
 
 def _posting(movement: Movement, entry: Posting) -> tuple[object, ...]:

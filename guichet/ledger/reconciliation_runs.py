@@ -149,7 +149,7 @@ async def add_days(db: Database, provider_account: str, now: Instant) -> None:
     first = today if row is None or row[0] is None else max(row[0] + DAY, today - _CATCH_UP * DAY)
     nothing = {"attempts": 0, "started_at": None, "finished_at": None, "lines": 0, "matched": 0, "differences": 0}
     days = [Instant(day) for day in range(first, today + 1, DAY)]
-    await db.execute_many(
+    await db.write_many(
         _INSERT,
         [
             {

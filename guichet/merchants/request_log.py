@@ -151,7 +151,7 @@ class RequestLog:
         """Writes everything. What could not be written is kept for the next time. Raises StorageError."""
         while self._waiting:
             batch = self._waiting[:BATCH]
-            await db.execute_many(_INSERT, batch)
+            await db.write_many(_INSERT, batch)
             del self._waiting[: len(batch)]
             metrics.LOGGED_REQUESTS["written"].inc(len(batch))
             self._written.update(map(_WHOSE, batch))

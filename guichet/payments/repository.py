@@ -254,7 +254,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
         for transition in transitions
     ]
     by_id = {transition.payment.id: transition for transition in transitions}
-    return [_finished(by_id[payment_id], stored) for payment_id, *stored in await tx.execute_rows(_FINISH, rows)]
+    return [_finished(by_id[payment_id], stored) for payment_id, *stored in await tx.write_rows(_FINISH, rows)]
 
 
 def _finished(transition: Finish, stored: Sequence[Any]) -> Payment:

@@ -161,4 +161,4 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
         }
         for transition in transitions
     ]
-    return [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    return [Refund(*row) for row in await tx.write_many(_FINISH, rows)]

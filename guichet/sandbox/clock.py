@@ -245,7 +245,7 @@ async def _waiting(tx: Transaction, statement: Executable, merchant_id: Merchant
 
 async def _move(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> int:
     for start in range(0, len(rows), BATCH):
-        await tx.execute_many(statement, rows[start : start + BATCH])
+        await tx.write_many(statement, rows[start : start + BATCH])
     return len(rows)
 
 

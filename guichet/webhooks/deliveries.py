@@ -184,7 +184,7 @@ class EndedAttempt(Record, frozen=True):
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """Inserts deliveries of events; the order of these is the order of first attempts."""
-    await tx.execute_rows(_INSERT, [structs.astuple(delivery) for delivery in new])
+    await tx.write_rows(_INSERT, [structs.astuple(delivery) for delivery in new])
 
 
 class DueDelivery(Record, frozen=True):
@@ -234,7 +234,7 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
 
 async def record(db: Database, attempts: Sequence[EndedAttempt]) -> None:
     """Records all attempts or none, in one round trip."""
-    await db.execute_many(_RECORD, [_recorded(attempt) for attempt in attempts])
+    await db.write_many(_RECORD, [_recorded(attempt) for attempt in attempts])
 
 
 async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: Instant) -> None:
@@ -243,7 +243,7 @@ async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: In
         {"delivery_id": delivery.id, "claimed_attempts": delivery.attempts, "next_due": next_due}
         for delivery in claimed
     ]
-    await db.execute_many(_RELEASE_CLAIM, rows)
+    await db.write_many(_RELEASE_CLAIM, rows)
 
 
 def _recorded(ended: EndedAttempt) -> dict[str, object]:

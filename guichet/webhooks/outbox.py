@@ -129,7 +129,7 @@ class _Inserted(Record, frozen=True):
 
 async def _insert_events(tx: Transaction, new: Sequence[NewEvent]) -> dict[str, _Inserted]:
     """Stores events, in this order; by their references."""
-    rows = await tx.execute_rows(_INSERT_EVENT, [structs.astuple(event) for event in new])
+    rows = await tx.write_rows(_INSERT_EVENT, [structs.astuple(event) for event in new])
     return {reference: _Inserted(event_id, url) for reference, event_id, url in rows}
 
 

@@ -134,7 +134,7 @@ async def prune(db: Database, log_table: Log, before: Instant, after: int = 0, m
         return Step(0, None)
     first, last = rows[0][0], rows[-1][0]
     async with db.transaction() as tx:
-        deleted = await tx.all(log_table.prune, first=first, last=last, before=before)
+        deleted = await tx.write_all(log_table.prune, first=first, last=last, before=before)
     return Step(len(deleted), last if len(rows) == most else None)
 
 
@@ -223,7 +223,7 @@ class DailyTotalsPruning:
         old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
         if old:
             async with self._db.transaction() as tx:
-                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
+                await tx.write_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
             log.info("log.pruned", table=daily_totals.name, merchants=len(old))
         if len(rows) == _TOTALS_AT_ONCE:
             self._after = (rows[-1][0], rows[-1][1])

@@ -127,13 +127,13 @@ class PostgresDatabase(Database):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         return await self.all(statement, **params)  # asyncpg never blocks the loop.
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
         values = compiled.positional(params)
         return await self._fetch(self._writes, compiled.text, values, send_again_after=StatementNotSent)
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.execute_returning(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        return await self.write_all(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         return await self._grouped.write(group, params)
@@ -245,9 +245,9 @@ class _Transaction(Transaction):
         rows: list[Row] = await self._connection.fetch(compiled.text, *compiled.positional(params))
         return rows
 
-    execute_returning = all  # noqa: A003 - the method above
+    write_all = all  # noqa: A003 - the method above
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         return await self.all(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
 

@@ -45,7 +45,7 @@ class GroupedWrites:
             return await self._write_each(group, batch)
         try:
             # In the order of their keys, as settlement locks its rows: two transactions cannot deadlock.
-            rows = await self._db.write_rows(group, {key: by_key[key] for key in sorted(by_key)})
+            rows = await self._db.write_group(group, {key: by_key[key] for key in sorted(by_key)})
         except StorageError as error:
             if len(batch) == 1:
                 raise
@@ -60,7 +60,7 @@ class GroupedWrites:
 
         async def written(params: _Params) -> Result[Row | None]:
             try:
-                rows = await self._db.write_rows(group, {params[group.key]: params})
+                rows = await self._db.write_group(group, {params[group.key]: params})
             except Exception as error:  # Whatever it is, whoever wrote this row gets it.
                 return error
             return rows[0] if rows else None

@@ -208,16 +208,16 @@ class FairQueue(Generic[T]):
         }
         if now >= self._retries_at:
             self._retries_at = later(now, RETRIES_EVERY)
-            retries = await db.execute_returning(self._statements.retries, **params)
+            retries = await db.write_all(self._statements.retries, **params)
             if retries:
                 return self._claimed(retries, now)
-        rows = await db.execute_returning(self._statements.first_attempts, **params)
+        rows = await db.write_all(self._statements.first_attempts, **params)
         if rows:
             return self._claimed(rows, now)
         (earliest,) = require(await db.one(self._statements.earliest))
         if earliest is None or earliest > now:
             return Claim([], earliest)
-        rows = await db.execute_returning(self._statements.retries, **params)
+        rows = await db.write_all(self._statements.retries, **params)
         # What is due and was not claimed waits for its owner's share, or another worker is claiming it.
         return self._claimed(rows, now if rows else later(now, SOON))
 

@@ -99,14 +99,14 @@ class WorkQueue(Generic[T_co]):
         """Claims up to `most` rows until the instant `until`. `saturated`: partitions whose rows are left alone; "" is
         that of the rows without one."""
         params: dict[str, Any] = {"now": now, "until": until, "most": most, "saturated": json.dumps(sorted(saturated))}
-        rows = await db.execute_returning(self._claim_from_window, **params)
+        rows = await db.write_all(self._claim_from_window, **params)
         if len(rows) == most:  # The caller works on them first: when the next row is due does not matter yet.
             return self._claimed(rows, now)
         next_due, due = require(await db.one(self._look_ahead, now=now))
         if rows:
             return self._claimed(rows, now if due else next_due)
         if due == WINDOW:
-            rows = await db.execute_returning(self._claim_by_partition, **params)
+            rows = await db.write_all(self._claim_by_partition, **params)
         if due and not rows:  # They are in saturated partitions, or another worker is claiming them.
             next_due = later(now, SOON)
         return self._claimed(rows, now if rows else next_due)

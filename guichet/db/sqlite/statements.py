@@ -54,13 +54,13 @@ class SqliteTransaction(Transaction):
         compiled = STATEMENTS[statement]
         return execute(self._connection, compiled, compiled.positional(params))
 
-    execute_returning = all  # noqa: A003 - the method above
+    write_all = all  # noqa: A003 - the method above
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = STATEMENTS[statement]
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
 
-    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+    async def write_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
         compiled = STATEMENTS[statement.statement]
         assert compiled.names == statement.names
         return execute_many(self._connection, compiled, rows)
