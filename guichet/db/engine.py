@@ -118,11 +118,9 @@ class Transaction(Reader, Writer):
 
     async def write_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
         """As `write_many`, of rows whose values stand in the order of `statement.names`: a dict for each row takes as
-        long as SQLite takes for a column of it. Bytes are UTF-8, for a parameter in `sql_functions.from_utf8`."""
-        texts = ([value.decode() if isinstance(value, bytes) else value for value in row] for row in rows)
-        return await self.write_many(
-            statement.statement, [dict(zip(statement.names, row, strict=True)) for row in texts]
-        )
+        long as SQLite takes for a column of it."""
+        named = [dict(zip(statement.names, row, strict=True)) for row in rows]
+        return await self.write_many(statement.statement, named)
 
 
 class Database(Reader, Writer):

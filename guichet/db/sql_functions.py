@@ -123,16 +123,6 @@ class utf8(_Function):  # noqa: N801 - reads as a SQL function
     postgresql = "convert_to({0}, 'UTF8')"
 
 
-class from_utf8(_Function):  # noqa: N801 - reads as a SQL function
-    """The text of a parameter of `Transaction.write_rows` that is given as UTF-8: a text with one letter that is not
-    ASCII would be decoded, and encoded again letter by letter for SQLite."""
-
-    inherit_cache = True
-    type = Text()
-    sqlite = "CAST({0} AS TEXT)"
-    postgresql = "{0}"
-
-
 class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function
     """Waits until no other transaction holds the lock of this text, and holds it until the end of the transaction.
 

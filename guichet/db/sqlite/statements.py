@@ -36,8 +36,8 @@ STATEMENTS: Final = StatementCache(_dialect())
 #: of ten indexes, half of what its INSERT takes.
 _SIZES: Final = (64, 32, 16, 8, 4, 2, 1)
 MOST_TOGETHER: Final = _SIZES[0]
-#: An INSERT of one row whose parameters are its values, one of them perhaps `from_utf8`.
-_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:(?:\?|CAST\(\? AS TEXT\)), )*\?\))([^?]*)")
+#: An INSERT of one row whose parameters are its values.
+_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
 #: An UPDATE without a subquery. What it returns are columns of the table, without parameters.
 _UPDATE: Final = re.compile(
     r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)((?:RETURNING [\w, ]+)?)\s*", re.DOTALL
