@@ -55,13 +55,6 @@ class RowStatement(Record, frozen=True):
     names: tuple[str, ...]
 
 
-class GroupedRead(Record, frozen=True):
-    """A statement that many tasks run at the same time, each for a key of its own: `Database.find_grouped`. It returns
-    the rows of the keys in its parameter `keys`, a JSON array, one for each at most; its first column is the key."""
-
-    statement: Executable
-
-
 class Reader(ABC):
     """What can read: a database (committed rows) or a transaction (its own writes too)."""
 
@@ -146,10 +139,11 @@ class Database(Reader, Writer):
         rows = await self.write_group(group, {params[group.key]: params})
         return rows[0] if rows else None
 
-    async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
-        """The row of this key. Where a statement costs a round trip, it waits a moment (GATHERED_WITHIN) and is shared:
-        only for what nobody waits for."""
-        return await self.one(group.statement, keys=json.dumps([key]))
+    async def find_grouped(self, statement: Executable, key: str) -> Row | None:
+        """The row of this key, where many tasks look for one each: `statement` returns the rows of the keys in its
+        parameter `keys`, one for each at most, and their key first. Where a statement costs a round trip, it waits a
+        moment (GATHERED_WITHIN) and is shared: only for what nobody waits for."""
+        return await self.one(statement, keys=json.dumps([key]))
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
         """As `write_grouped`, of a row whose values stand in the order of `group.names`. The 45 values of a payment as
