@@ -62,14 +62,6 @@ class DueJobs(Record, frozen=True):
     due_since: Instant | None
 
 
-class LateQueue(Record, frozen=True):
-    """A queue whose jobs have been due for too long, and since when the oldest of them is due."""
-
-    queue: str
-    count: int
-    due_since: Instant
-
-
 class FailingEndpoint(Record, frozen=True):
     """A destination of webhooks, and its deliveries of the last day: abandoned, being retried, delivered. `merchant` is
     the merchant's name."""
@@ -226,16 +218,8 @@ async def stuck_subjects(db: Database, now: Instant) -> list[StuckSubjects]:
 
 
 async def due_jobs(db: Database, now: Instant) -> list[DueJobs]:
-    """The due jobs of each queue. Reads the due rows."""
+    """The due jobs of each queue (a key of QUEUE_NAMES). Reads the due rows."""
     return [DueJobs(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
-
-
-async def late_queues(db: Database, now: Instant) -> list[LateQueue]:
-    """Queues with jobs that have been due for five minutes. Reads the due rows."""
-    due = await due_jobs(db, earlier(now, LATE_AFTER))
-    return [
-        LateQueue(QUEUE_NAMES[jobs.queue], jobs.count, jobs.due_since) for jobs in due if jobs.due_since is not None
-    ]
 
 
 async def failing_endpoints(db: Database, now: Instant) -> list[FailingEndpoint]:
