@@ -11,7 +11,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import BigInteger, Boolean, Integer, LargeBinary, String, Text, TypeEngine, Uuid
+from sqlalchemy.types import BigInteger, Boolean, Integer, String, Text, TypeEngine, Uuid
 
 #: INSERT … ON CONFLICT of SQLAlchemy's SQLite dialect: PostgreSQL's would import the dialect of PostgreSQL with its
 #: drivers, two megabytes, in a server on SQLite. Both say the same, but for a conflict with a constraint of a given
@@ -112,15 +112,6 @@ class json_rows(_Function):  # noqa: N801 - reads as a SQL function
     type = Text()
     sqlite = "json_group_array(json({0}))"
     postgresql = "CAST(COALESCE(json_agg({0}), '[]') AS text)"
-
-
-class utf8(_Function):  # noqa: N801 - reads as a SQL function
-    """The bytes of a text, which are what is stored: a text that is only sent on would be decoded and encoded again."""
-
-    inherit_cache = True
-    type = LargeBinary()
-    sqlite = "CAST({0} AS BLOB)"
-    postgresql = "convert_to({0}, 'UTF8')"
 
 
 class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function

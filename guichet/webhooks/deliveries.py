@@ -25,7 +25,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, RowStatement, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import columns, equal, is_listed, params, utf8
+from guichet.db.sql_functions import columns, equal, is_listed, params
 from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
@@ -88,7 +88,7 @@ OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 _TO_SEND: Final = (
     select(
         events.c.id,
-        utf8(events.c.body),
+        events.c.body,
         *columns(webhook_endpoints, "url", "secret", "old_secret", "old_secret_until"),
     )
     .join(
@@ -204,7 +204,7 @@ async def with_contents(db: Reader, claimed: Sequence[Delivery], now: Instant) -
     for delivery in claimed:
         _, body, url, secret, old_secret, until = contents[delivery.id]
         secrets = (secret,) if until is None or until <= now else (secret, old_secret)
-        due.append(DueDelivery(_at_present_address(delivery, url), body, secrets))
+        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secrets))
     return due
 
 
