@@ -7,10 +7,10 @@ listens before it settles a payment.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from guichet import tracing
 from guichet.availability import AvailabilityReader
@@ -23,7 +23,7 @@ from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema import check_schema
 from guichet.db.sqlite.database import SqliteDatabase
 from guichet.db.write_probe import WriteProbe
-from guichet.domain.payments import Payment, Refund, Settlement
+from guichet.domain.payments import Payment, Refund
 from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
@@ -191,21 +191,20 @@ def settlement_batches(
 ) -> SettlementBatches:
     """Settlements that arrive together are written together."""
 
-    async def write_payments(settlements: Sequence[Settlement]) -> Sequence[Result[Payment]]:
+    def write_payments() -> partial[Coroutine[Any, Any, Sequence[Result[Payment]]]]:
         from guichet.payments.settlement import settle_payments
         from guichet.refunds.automatic import after_link_payments
 
-        follow_up = partial(after_link_payments, f"{settings.public_url}/pay")
-        return await settle_payments(db, hand_over, follow_up, settlements)
+        return partial(settle_payments, db, hand_over, partial(after_link_payments, f"{settings.public_url}/pay"))
 
-    async def write_refunds(settlements: Sequence[Settlement]) -> Sequence[Result[Refund]]:
+    def write_refunds() -> partial[Coroutine[Any, Any, Sequence[Result[Refund]]]]:
         from guichet.refunds.settlement import settle_refunds
 
-        return await settle_refunds(db, hand_over, settlements)
+        return partial(settle_refunds, db, hand_over)
 
     return SettlementBatches(
-        Batching(write_payments, _SETTLEMENTS_PER_TRANSACTION, gathers=gathers),
-        Batching(write_refunds, _SETTLEMENTS_PER_TRANSACTION, gathers=gathers),
+        Batching.written_by(write_payments, _SETTLEMENTS_PER_TRANSACTION, gathers),
+        Batching.written_by(write_refunds, _SETTLEMENTS_PER_TRANSACTION, gathers),
     )
 
 

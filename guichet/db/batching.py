@@ -3,7 +3,7 @@ flush to disk whatever is in it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Self, TypeAlias, TypeVar
 
 from guichet.db.engine import require
 from guichet.db.errors import StorageUnavailable
@@ -46,6 +46,19 @@ class Batching(Generic[T, R]):
         #: A writer was made and has not taken a batch yet.
         self._is_starting = False
         self._timer: asyncio.TimerHandle | None = None
+
+    @classmethod
+    def written_by(
+        cls, make: Callable[[], Callable[[list[T]], Awaitable[Sequence[Result[R]]]]], most: int, gathers: float
+    ) -> Self:
+        """With a `write` that `make` imports when the first item comes."""
+
+        async def first(items: list[T]) -> Sequence[Result[R]]:
+            batching._write = make()
+            return await batching._write(items)
+
+        batching = cls(first, most, gathers=gathers)
+        return batching
 
     async def add(self, item: T) -> R:
         """The item's result, once its batch is written. Raises the item's error, or that of its batch."""
