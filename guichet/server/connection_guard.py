@@ -91,12 +91,12 @@ class ConnectionGuard:
         address = connection.address
         if address is not None:
             if self._by_address[address] >= self.limits.per_address and not self._make_room("address", address):
-                metrics.CLOSED_CONNECTIONS["address"].inc()
+                metrics.CLOSED_CONNECTIONS.labels("address").inc()
                 return False
             self._by_address[address] += 1
         if self.open >= self.limits.total and not self.make_room():
             self._uncount(address)
-            metrics.CLOSED_CONNECTIONS["full"].inc()
+            metrics.CLOSED_CONNECTIONS.labels("full").inc()
             return False
         self.open += 1
         metrics.OPEN_CONNECTIONS.inc()
@@ -135,7 +135,7 @@ class ConnectionGuard:
         return victim is not None
 
     def _evict(self, connection: Connection, reason: str) -> None:
-        metrics.CLOSED_CONNECTIONS[reason].inc()
+        metrics.CLOSED_CONNECTIONS.labels(reason).inc()
         self.forget(connection)
         connection.abort()
 

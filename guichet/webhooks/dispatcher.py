@@ -196,10 +196,10 @@ class DeliveryJobs:
             secrets = [self._ctx.vault.decrypt(secret) for secret in job.secrets]
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
-            metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
+            metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
         attempt = await send(self._http_client, job.delivery, job.body, secrets, self._ctx.clock.now())
-        metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
+        metrics.WEBHOOK_ATTEMPTS.labels(_metric(attempt)).inc()
         return attempt
 
 
