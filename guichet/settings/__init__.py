@@ -8,7 +8,7 @@ import base64
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,10 @@ class SettingsError(Exception):
     """A wrong setting; the message is one sentence that names the variable. Exit code 1."""
 
 
-@dataclass(frozen=True, slots=True)
 class Settings(Values):
     """The values of the variables (`variables.py`), and what follows from them."""
+
+    __slots__ = ()
 
     @property
     def development(self) -> bool:
