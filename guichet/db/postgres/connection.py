@@ -3,7 +3,8 @@
 import asyncio
 import secrets
 import socket
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
 
 import asyncpg
 
@@ -28,17 +29,44 @@ class Server(Record, frozen=True):
 
 #: A server that was not asked: behind PgBouncer, each transaction may reach another one.
 UNKNOWN_SERVER: Final = Server("", 0)
+#: Numbers of types below this are PostgreSQL's own, the same in every database.
+_FIRST_OTHER_TYPE: Final = 10_000
 #: Of a statement that looks for itself.
 _NAME: Final = "guichet_name"
 _OWN_NAME: Final = "SELECT name FROM pg_catalog.pg_prepared_statements WHERE name = 'guichet_name'"
 
 
+class _NothingPrepared:
+    """In place of the statement that asked about types: no statement of the connection was replaced by it."""
+
+    name = "none"
+
+
 class PostgresConnection(asyncpg.Connection):
     """Never takes a commit for done that the synchronous standby did not confirm
-    (docs/decisions.md, "Engine that exists")."""
+    (docs/decisions.md, "Engine that exists"). What asyncpg asks a server about PostgreSQL's own types, by three
+    statements of some milliseconds for each new connection, is asked once in a process."""
 
     host: Host
     server = UNKNOWN_SERVER
+    _types: ClassVar[dict[frozenset[int], Any]] = {}
+    _type_names: ClassVar[dict[str, Any]] = {}
+
+    async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> tuple[Any, Any]:
+        key = frozenset(typeoids)
+        if (known := self._types.get(key)) is not None:
+            return known, _NothingPrepared
+        types, statement = await super()._introspect_types(typeoids, timeout)  # type: ignore[misc] # asyncpg types its public methods only
+        if max(key) < _FIRST_OTHER_TYPE:
+            self._types[key] = types
+        return types, statement
+
+    async def _introspect_type(self, typename: str, schema: str) -> Any:
+        if schema != "pg_catalog":
+            return await super()._introspect_type(typename, schema)  # type: ignore[misc]
+        if typename not in self._type_names:
+            self._type_names[typename] = await super()._introspect_type(typename, schema)  # type: ignore[misc]
+        return self._type_names[typename]
 
     def _process_log_message(self, fields: dict[str, str], last_query: str | None) -> None:
         """Called with each warning of the server, before its statement ends.
