@@ -128,7 +128,7 @@ class AttemptCounts:
             for (minute, operator), (attempts, failures) in sorted(counts.items())
         ]
         try:
-            await db.execute_many(_ADD_COUNTS, rows)
+            await db.write_many(_ADD_COUNTS, rows)
         except StorageError:
             for key, (attempts, failures) in counts.items():
                 self._counts[key][0] += attempts

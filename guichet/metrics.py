@@ -65,11 +65,13 @@ class Counter:
 
     _is_gauge = False
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, help_text: str, labels: Sequence[str] = (), shown: Sequence[str] = ()) -> None:
+        """`shown`: the values of the only label that are 0 from the start. A series that begins with its first event
+        shows no increase, so no alert would fire."""
         self._name = name
         self._help = help_text
         self._labels = labels
-        self._series: dict[tuple[str, ...], Series] = {}
+        self._series: dict[tuple[str, ...], Series] = {(value,): Series() for value in shown}
         _METRICS.append(self)
 
     def labels(self, *values: str) -> Series:
@@ -183,11 +185,24 @@ RATE_LIMITED: Final = Counter(
     "guichet_rate_limited_requests",
     "Requests refused because their address sent too many, by interface (api, callbacks, checkout), or their merchant.",
     ("interface",),
+    ("api", "callbacks", "checkout", "merchant"),
 )
-_CLOSED_CONNECTIONS: Final = Counter(
+CLOSED_CONNECTIONS: Final = Counter(
     "guichet_closed_connections",
     "Connections that were closed because of a limit of the port, by reason (head_time, head_size, …).",
     ("reason",),
+    (
+        "address",
+        "body_size",
+        "body_time",
+        "full",
+        "head_size",
+        "head_time",
+        "malformed",
+        "pipelined",
+        "stalled",
+        "target_size",
+    ),
 )
 OPEN_CONNECTIONS: Final = Gauge("guichet_open_connections", "Connections of clients that are open.").labels()
 UNMATCHED_CALLBACKS: Final = Counter(
@@ -201,6 +216,8 @@ UNMATCHED_CALLBACKS_SAMPLED: Final = Counter(
     " written too often.",
     ("provider_account", "result"),
 )
+for _result in ("kept", "dropped"):  # Shown from the start, too.
+    UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
 LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",))
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",
@@ -212,38 +229,15 @@ WEBHOOK_ATTEMPTS: Final = Counter(
     "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered; unsigned (the"
     " signing secret cannot be read) and own_fault (we lacked something), which do not count for a day.",
     ("result",),
+    ("delivered", "refused", "unanswered", "unsigned", "own_fault"),
 )
-_LOGGED_REQUESTS: Final = Counter(
+LOGGED_REQUESTS: Final = Counter(
     "guichet_logged_requests",
     "Requests of merchants' keys and the log that the console shows: written; sampled_out (more than 200 of one"
     " merchant in ten seconds); dropped (the database did not take them in time).",
     ("result",),
+    ("written", "sampled_out", "dropped"),
 )
-# Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
-for _interface in ("api", "callbacks", "checkout", "merchant"):
-    RATE_LIMITED.labels(_interface)
-for _result in ("kept", "dropped"):
-    UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
-CLOSED_CONNECTIONS: Final = {
-    reason: _CLOSED_CONNECTIONS.labels(reason)
-    for reason in (
-        "address",
-        "body_size",
-        "body_time",
-        "full",
-        "head_size",
-        "head_time",
-        "malformed",
-        "pipelined",
-        "stalled",
-        "target_size",
-    )
-}
-LOGGED_REQUESTS: Final = {result: _LOGGED_REQUESTS.labels(result) for result in ("written", "sampled_out", "dropped")}
-WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
-    result: WEBHOOK_ATTEMPTS.labels(result)
-    for result in ("delivered", "refused", "unanswered", "unsigned", "own_fault")
-}
 WEBHOOK_SLOTS: Final = Gauge(
     "guichet_webhook_attempts_running",
     "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout.",

@@ -17,32 +17,23 @@ if TYPE_CHECKING:
 SIMULATOR_STATE: Final = "simulator.db"
 
 
+def serves_simulator(settings: Settings) -> bool:
+    """Whether this profile may serve them."""
+    return settings.development or settings.allow_simulator
+
+
 def simulator(
     settings: Settings,
     clock: Clock,
     providers: ProvidersConfig,
     address: str | None = None,
     at_root: str | None = None,
-) -> Starlette | None:
-    """The simulated provider APIs; None where this profile must not serve them. Callbacks go to `public_url`.
+) -> Starlette:
+    """The simulated provider APIs. Callbacks go to `public_url`.
 
     `address`: the simulator's own URL when it is served alone. `at_root`: the provider whose paths also stand at the
     root of the host; raises ValueError when there is no such provider.
     """
-    return _create_simulator(settings, clock, providers, address, at_root) if _serves_simulator(settings) else None
-
-
-def _serves_simulator(settings: Settings) -> bool:
-    return settings.development or settings.allow_simulator
-
-
-def _create_simulator(
-    settings: Settings,
-    clock: Clock,
-    providers: ProvidersConfig,
-    address: str | None = None,
-    at_root: str | None = None,
-) -> Starlette:
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator  # noqa: PLC0415 - at its first request
 
     dashboards = {
@@ -55,7 +46,6 @@ def _create_simulator(
 
 
 def mounted_simulator(settings: Settings, clock: Clock, providers: ProvidersConfig) -> LazyApplication | None:
-    """The same, built at its first request and run until it is closed; `start` does so earlier."""
-    if not _serves_simulator(settings):
-        return None
-    return LazyApplication(partial(_create_simulator, settings, clock, providers))
+    """Built at its first request and run until it is closed; `start` does so earlier. None where this profile must not
+    serve it."""
+    return LazyApplication(partial(simulator, settings, clock, providers)) if serves_simulator(settings) else None

@@ -38,7 +38,7 @@ async def queue(settings: Settings, merchant_id: MerchantId, url: str, count: in
         ]
         async with opened.ctx.db.transaction() as tx:
             await outbox.queue_events(tx, made, url)
-    return made[0].body
+    return made[0].body.encode()
 
 
 def _data() -> PaymentObject:

@@ -5,13 +5,13 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, select, union_all
+from sqlalchemy import select, union_all
 
 from guichet.accounts import users
 from guichet.accounts.access_acts import person_of
 from guichet.db.engine import Reader
 from guichet.db.references import parse_reference
-from guichet.db.sql_functions import json_uuids
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import disputes, payments, refunds
 from guichet.domain.accounts import User
 from guichet.domain.approvals import ApprovalRequest
@@ -23,9 +23,7 @@ from guichet.merchants import repository as merchants
 #: References are unique over the three tables.
 _AMOUNTS: Final = union_all(
     *(
-        select(table.c.reference, table.c.amount, table.c.currency).where(
-            table.c.reference.bool_op("IN")(json_uuids(bindparam("references")))
-        )
+        select(table.c.reference, table.c.amount, table.c.currency).where(is_listed(table.c.reference, "references"))
         for table in (payments, refunds, disputes)
     )
 )

@@ -109,7 +109,7 @@ async def new_recovery_codes(tx: Transaction, user_id: UserId, now: Instant) -> 
     """Ten new codes in place of those before. They are shown once."""
     codes = ["".join(secrets.choice(_ALPHABET) for _ in range(_CODE_LENGTH)) for _ in range(RECOVERY_CODES)]
     await tx.write(_REMOVE, user=user_id)
-    await tx.execute_many(
+    await tx.write_many(
         _INSERT, [{"user_id": user_id, "hash": _stored(user_id, code), "created_at": now} for code in codes]
     )
     return ["-".join(code[at : at + _GROUP] for at in range(0, _CODE_LENGTH, _GROUP)) for code in codes]

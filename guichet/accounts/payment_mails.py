@@ -16,7 +16,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, from_datetime, later, to_datetime
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction, require
-from guichet.db.sql_functions import json_numbers, new_row, upsert
+from guichet.db.sql_functions import is_listed, new_row, upsert
 from guichet.db.tables import (
     memberships,
     merchants,
@@ -94,7 +94,7 @@ _WITH_PERSON: Final = payment_mails.outerjoin(users, users.c.id == payment_mails
 _RECIPIENTS: Final = (
     select(payment_mails.c.merchant_id, payment_mails.c.chosen_at, memberships.c.role, *users.c)
     .select_from(_WITH_PERSON)
-    .where(_PER_PAYMENT, payment_mails.c.merchant_id.bool_op("IN")(json_numbers(bindparam("merchants"))))
+    .where(_PER_PAYMENT, is_listed(payment_mails.c.merchant_id, "merchants"))
 )
 _DUE: Final = (
     select(payment_mails.c.id, payment_mails.c.due_at, memberships.c.role, *merchants.c, *users.c)

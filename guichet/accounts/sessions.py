@@ -122,7 +122,7 @@ async def end(db: Writer, user_id: UserId, session_id: int) -> bool:
 
 async def end_all(db: Writer, user_id: UserId, *, kept: int | None = None) -> int:
     """Ends every session of the user but `kept`; how many there were. After a change of password, factor or role."""
-    return len(await db.execute_returning(_END_ALL, user=user_id, kept=kept))
+    return len(await db.write_all(_END_ALL, user=user_id, kept=kept))
 
 
 #: How long a browser is remembered.

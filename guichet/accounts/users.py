@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Boolean, and_, bindparam, case, delete, func,
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, Transaction, Writer, require
-from guichet.db.sql_functions import equal, json_numbers, new_row, params, upsert
+from guichet.db.sql_functions import equal, is_listed, new_row, params, upsert
 from guichet.db.tables import memberships, merchants, users
 from guichet.domain.accounts import Language, Membership, User, UserId, UserStatus
 from guichet.domain.ids import MerchantId
@@ -35,8 +35,8 @@ _INSERT: Final = (
 )
 _BY_ID: Final = select(users).where(users.c.id == bindparam("id"))
 _BY_EMAIL: Final = select(users).where(users.c.email == bindparam("email"))
-_NAMES: Final = select(users.c.id, users.c.name).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
-_BY_IDS: Final = select(users).where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+_NAMES: Final = select(users.c.id, users.c.name).where(is_listed(users.c.id, "ids"))
+_BY_IDS: Final = select(users).where(is_listed(users.c.id, "ids"))
 #: Rows that name the user, such as mails to them, need not wait for it.
 _LOCK: Final = _BY_ID.with_for_update(key_share=True)
 _CHANGE: Final = update(users).where(users.c.id == bindparam("user"))
@@ -63,7 +63,7 @@ _SET_STAFF_ROLE: Final = _CHANGE.values(
 ).returning(*users.c)
 _NOTE_REMOVAL: Final = (
     update(users)
-    .where(users.c.id.bool_op("IN")(json_numbers(bindparam("ids"))))
+    .where(is_listed(users.c.id, "ids"))
     .values(
         approver_until=case(
             (
@@ -73,7 +73,7 @@ _NOTE_REMOVAL: Final = (
             else_=users.c.approver_until,
         ),
         removed_approver_at=case(
-            (users.c.id.bool_op("IN")(json_numbers(bindparam("by"))), bindparam("at", type_=BigInteger)),
+            (is_listed(users.c.id, "by"), bindparam("at", type_=BigInteger)),
             else_=users.c.removed_approver_at,
         ),
     )
@@ -201,9 +201,7 @@ async def note_removed_approver(
 ) -> None:
     """The accounts `by` took rights from this approver, who approves nothing more if that `ends`."""
     everybody = json.dumps(sorted({user_id, *by}))
-    await db.execute_returning(
-        _NOTE_REMOVAL, ids=everybody, removed=user_id, by=json.dumps(sorted(by)), at=now, ends=ends
-    )
+    await db.write_all(_NOTE_REMOVAL, ids=everybody, removed=user_id, by=json.dumps(sorted(by)), at=now, ends=ends)
 
 
 async def note_sign_in(db: Writer, user_id: UserId, now: Instant) -> None:

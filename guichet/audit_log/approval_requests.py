@@ -114,7 +114,7 @@ async def add(
 
 async def expire(tx: Transaction, now: Instant) -> list[ApprovalRequest]:
     """Those that nobody decided in time, at most 200, expired from here on. Each is returned once, whoever asks."""
-    return [ApprovalRequest(*row) for row in await tx.all(_EXPIRE, now=now, most=_MOST)]
+    return [ApprovalRequest(*row) for row in await tx.write_all(_EXPIRE, now=now, most=_MOST)]
 
 
 async def unopposed(db: Reader, now: Instant) -> list[ApprovalRequest]:

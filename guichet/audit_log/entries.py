@@ -18,7 +18,7 @@ from sqlalchemy import Select, String, and_, bindparam, insert, or_, select, upd
 from guichet.audit_log import approval_requests
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_texts, params
+from guichet.db.sql_functions import is_listed, params
 from guichet.db.tables import audit_log, audit_log_head, users
 from guichet.domain.audit_log import CONSOLE, Act, Actor, ActRefused, Facts, real_os_user
 from guichet.domain.chain_heads import LOG_FAULTS, ChainFault, HeadComparison, KnownHead, KnownHeads
@@ -66,7 +66,7 @@ _OF_MERCHANT: Final = (
     )
     .where(
         audit_log.c.merchant_id == bindparam("merchant"),
-        audit_log.c.action.bool_op("IN")(json_texts(bindparam("actions"))),
+        is_listed(audit_log.c.action, "actions"),
         or_(_BY == "", users.c.email == _BY, and_(_BY == STAFF, users.c.id.is_(None))),
     )
     .limit(bindparam("most"))
@@ -200,7 +200,7 @@ def _filtered(conditions: frozenset[str]) -> Select[Any]:
         select(audit_log)
         .where(
             audit_log.c.number < bindparam("before"),
-            audit_log.c.action.bool_op("NOT IN")(json_texts(bindparam("without"))),
+            ~is_listed(audit_log.c.action, "without"),
             *matches,
         )
         .order_by(audit_log.c.number.desc())

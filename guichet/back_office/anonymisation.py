@@ -14,7 +14,7 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import columns, equal, json_numbers
+from guichet.db.sql_functions import columns, equal, is_listed
 from guichet.db.tables import (
     disputes,
     events,
@@ -62,13 +62,13 @@ _page: Final = (
     .order_by(payments.c.created_at, payments.c.id)
     .limit(_PAGE)
 )
-_THESE: Final = payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+_THESE: Final = is_listed(payments.c.id, "ids")
 _NAMED: Final = (payments.c.id, payments.c.merchant_id, payments.c.env, payments.c.firstname, payments.c.lastname)
 _LOCK: Final = select(payments.c.reference, payments.c.status, *_NAMED).where(_THESE).with_for_update()
 
 
 def _of_these(column: Any) -> Any:
-    return column.bool_op("IN")(json_numbers(bindparam("ids")))
+    return is_listed(column, "ids")
 
 
 #: What is still on its way needs the number: a refund, a late result, a dispute, a webhook.
@@ -191,9 +191,9 @@ async def anonymise_customer(
     async with db.transaction() as tx:
         for text in customer.texts():
             pattern = f"%{text.translate(_LITERALLY)}%"
-            rows = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
+            rows = await tx.write_all(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
             result.incidents += len(rows)
-            result.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
+            result.unmatched_callbacks += len(await tx.write_all(_DELETE_UNMATCHED, pattern=pattern))
         if result.incidents or result.unmatched_callbacks:
             counts: Facts = {"incidents": result.incidents, "unmatched_callbacks": result.unmatched_callbacks}
             await _record(clock, tx, merchant_id, actor, reason, counts)

@@ -123,7 +123,7 @@ async def store(
 async def forget_removed_accounts(db: Database, now: Instant) -> None:
     """Deletes the balances of accounts that no worker reads any more."""
     async with db.transaction() as tx:
-        for (account,) in await tx.execute_returning(_FORGET_READ, before=earlier(now, _FORGET_AFTER)):
+        for (account,) in await tx.write_all(_FORGET_READ, before=earlier(now, _FORGET_AFTER)):
             await tx.write(_DELETE, account=account)
 
 

@@ -22,9 +22,8 @@ from guichet.provider_accounts import live_providers
 from guichet.server.background_writers import writing_attempts, writing_request_log
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
-from guichet.server.deferred_worker import DeferredWorker
 from guichet.server.http_server import Server, ServerOptions
-from guichet.server.lazy import import_in_thread
+from guichet.server.lazy import DeferredWorker, import_in_thread
 from guichet.server.listener import bind_socket, inherited_socket, start_listening, url_of
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from guichet.server.lazy import LazyApplication
 
 #: Seconds that a server answers before it starts its worker, and that each step of the start waits for requests. A
-#: health check waits longer for the worker (`deferred_worker.py`).
+#: health check waits longer for the worker (`lazy.py`).
 _FIRST_REQUESTS: Final = 0.2
 #: Seconds until the simulated providers start by themselves, to send callbacks that are due: their import holds up what
 #: the worker finds.

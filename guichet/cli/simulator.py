@@ -13,6 +13,7 @@ from guichet.clock import SystemClock
 from guichet.server.http_server import Server
 from guichet.server.listener import bind_socket, start_listening
 from guichet.server.processes import on_stop
+from guichet.simulated_providers import serves_simulator
 from guichet.simulated_providers import simulator as create_simulator
 
 app = typer.Typer()
@@ -28,13 +29,14 @@ def simulator(
 ) -> None:
     """Serve the simulated provider APIs alone, with the simulated phone at /simulator/phone."""
     settings = load_settings()
+    providers = load_providers(settings)
+    if not serves_simulator(settings):
+        fail("The production profile does not serve the simulator unless GUICHET_ALLOW_SIMULATOR is yes.")
     address = f"http://{host}:{port}/simulator"
     try:
-        app = create_simulator(settings, SystemClock(), load_providers(settings), address, at_root)
+        app = create_simulator(settings, SystemClock(), providers, address, at_root)
     except ValueError as error:
         fail(f"--at-root: {error}.")
-    if app is None:
-        fail("The production profile does not serve the simulator unless GUICHET_ALLOW_SIMULATOR is yes.")
 
     async def main() -> None:
         with bind_socket(host, port) as listener:

@@ -11,11 +11,13 @@ SQLAlchemy Core, written once for both databases; a function gives it its parame
 A function takes the least that it needs (`engine.py`):
 
 - `Reader`: `one`, `one_as`, `all`; a `Database` or a `Transaction`, which also reads its own writes.
-- `Writer`: `write` (the first row that comes back), `execute_returning` (all rows), `execute_many` (one statement for
-  many rows). On a `Database`, each of these is a transaction by itself.
+- `Writer`: `write` and `write_as` (the first row that comes back), `write_all` (all rows), `write_many` (one statement
+  for many rows). On a `Database`, each of these is a transaction by itself.
 - `Transaction`: several statements, all or none. The block `async with db.transaction() as tx:` awaits nothing but
   `tx`: a call to the network would keep its locks, and on SQLite every other writer, for as long as the network takes.
-- `Database`: both, and `scan` for reads that may take long.
+  Its `write_rows` is `write_many` of rows whose values stand in order.
+- `Database`: both, and `scan` for reads that may take long. `write_grouped` and `find_grouped`: what many tasks do at
+  the same time, each for a row of its own, shares a statement.
 
 When a write returns, it is durable: on disk, and on the synchronous standby if there is one.
 

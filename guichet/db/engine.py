@@ -55,13 +55,6 @@ class RowStatement(Record, frozen=True):
     names: tuple[str, ...]
 
 
-class GroupedRead(Record, frozen=True):
-    """A statement that many tasks run at the same time, each for a key of its own: `Database.find_grouped`. It returns
-    the rows of the keys in its parameter `keys`, a JSON array, one for each at most; its first column is the key."""
-
-    statement: Executable
-
-
 class Reader(ABC):
     """What can read: a database (committed rows) or a transaction (its own writes too)."""
 
@@ -88,12 +81,12 @@ class Writer(ABC):
     __slots__ = ()
 
     @abstractmethod
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
         """All rows that the statement returns."""
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         """The first row that the statement returns, if any."""
-        rows = await self.execute_returning(statement, **params)
+        rows = await self.write_all(statement, **params)
         return rows[0] if rows else None
 
     async def write_as(self, kind: Callable[..., T], statement: Executable, /, **params: Any) -> T | None:
@@ -102,7 +95,7 @@ class Writer(ABC):
         return kind(*row) if row else None
 
     @abstractmethod
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         """Runs the statement for each of `rows`, all or none, in one round trip; the rows that it returned, in no
         order. Nothing happens for no rows.
 
@@ -116,13 +109,11 @@ class Transaction(Reader, Writer):
 
     __slots__ = ()
 
-    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
-        """As `execute_many`, of rows whose values stand in the order of `statement.names`: a dict for each row takes as
-        long as SQLite takes for a column of it. Bytes are UTF-8, for a parameter in `sql_functions.from_utf8`."""
-        texts = ([value.decode() if isinstance(value, bytes) else value for value in row] for row in rows)
-        return await self.execute_many(
-            statement.statement, [dict(zip(statement.names, row, strict=True)) for row in texts]
-        )
+    async def write_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+        """As `write_many`, of rows whose values stand in the order of `statement.names`: a dict for each row takes as
+        long as SQLite takes for a column of it."""
+        named = [dict(zip(statement.names, row, strict=True)) for row in rows]
+        return await self.write_many(statement.statement, named)
 
 
 class Database(Reader, Writer):
@@ -145,35 +136,36 @@ class Database(Reader, Writer):
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
         """As `write`. What is written so at the same time shares one statement and one commit where each costs a round
         trip; an error concerns the row that caused it alone. A dict: handing on values by their names takes long."""
-        rows = await self.write_rows(group, {params[group.key]: params})
+        rows = await self.write_group(group, {params[group.key]: params})
         return rows[0] if rows else None
 
-    async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
-        """The row of this key. Where a statement costs a round trip, it waits a moment (GATHERED_WITHIN) and is shared:
-        only for what nobody waits for."""
-        return await self.one(group.statement, keys=json.dumps([key]))
+    async def find_grouped(self, statement: Executable, key: str) -> Row | None:
+        """The row of this key, where many tasks look for one each: `statement` returns the rows of the keys in its
+        parameter `keys`, one for each at most, and their key first. Where a statement costs a round trip, it waits a
+        moment (GATHERED_WITHIN) and is shared: only for what nobody waits for."""
+        return await self.one(statement, keys=json.dumps([key]))
 
     async def insert_grouped(self, group: GroupedWrite, row: Sequence[Any]) -> Row | None:
         """As `write_grouped`, of a row whose values stand in the order of `group.names`. The 45 values of a payment as
         a dict take 3 % of its creation on SQLite."""
         return await self.write_grouped(group, dict(zip(group.names, row, strict=True)))
 
-    async def write_rows(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
+    async def write_group(self, group: GroupedWrite, by_key: dict[Any, dict[str, Any]]) -> list[Row]:
         """Writes these rows in one transaction, only those that the `claim` lets be written. What the statement
         returned."""
         if group.claim is None or group.release is None:
             if len(by_key) > 1:
-                return await self.execute_many(group.statement, list(by_key.values()))
+                return await self.write_many(group.statement, list(by_key.values()))
             (params,) = by_key.values()
-            return await self.execute_returning(group.statement, **params)
+            return await self.write_all(group.statement, **params)
         rows: list[Row] = []
         async with self.transaction() as tx:
             waiting = by_key
             while waiting:
-                claimed = {row[0] for row in await tx.execute_many(group.claim, list(waiting.values()))}
-                written = await tx.execute_many(group.statement, [waiting[key] for key in sorted(claimed)])
+                claimed = {row[0] for row in await tx.write_many(group.claim, list(waiting.values()))}
+                written = await tx.write_many(group.statement, [waiting[key] for key in sorted(claimed)])
                 released = claimed - {row[0] for row in written}
-                await tx.execute_many(group.release, [waiting[key] for key in released])
+                await tx.write_many(group.release, [waiting[key] for key in released])
                 rows += written
                 if not released:
                     break

@@ -1,6 +1,7 @@
 """SQL that many statements share, or that the two databases write differently."""
 
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sqlalchemy import BindParameter, FromClause, SelectBase, bindparam
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -10,7 +11,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import BigInteger, Boolean, LargeBinary, Text
+from sqlalchemy.types import BigInteger, Boolean, Integer, String, Text, TypeEngine, Uuid
 
 #: INSERT … ON CONFLICT of SQLAlchemy's SQLite dialect: PostgreSQL's would import the dialect of PostgreSQL with its
 #: drivers, two megabytes, in a server on SQLite. Both say the same, but for a conflict with a constraint of a given
@@ -54,8 +55,8 @@ class _Function(FunctionElement[Any]):
     """`sqlite`, `postgresql`: what each database reads, with `{0}` for the first argument, `{all}` for all of them."""
 
     inherit_cache = True
-    sqlite: ClassVar[str]
-    postgresql: ClassVar[str]
+    sqlite: str
+    postgresql: str
 
 
 @compiles(_Function)
@@ -65,48 +66,26 @@ def _write_function(element: _Function, compiler: SQLCompiler, **kw: Any) -> str
     return pattern.format(*arguments, all=", ".join(arguments))
 
 
-class json_texts(_Function):  # noqa: N801 - reads as a SQL function
-    """The texts of a JSON array parameter, as a subquery for IN: the portable form of `= ANY(:array)`."""
-
-    inherit_cache = True
-    sqlite = "(SELECT value FROM json_each({0}))"
-    postgresql = "(SELECT json_array_elements_text(CAST({0} AS json)))"
+#: What PostgreSQL makes of the values of a JSON array before it compares them with a column of this type.
+_LISTED_AS: Final[Mapping[type[TypeEngine[Any]], str]] = {Integer: "bigint", Uuid: "uuid", String: "text"}
 
 
-class json_numbers(_Function):  # noqa: N801 - reads as a SQL function
-    """The whole numbers of a JSON array parameter, as a subquery for IN."""
-
-    inherit_cache = True
-    sqlite = json_texts.sqlite
-    postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS bigint))"
-
-
-class is_listed(_Function):  # noqa: N801 - reads as a SQL function
-    """Whether a key is among the numbers of a JSON array parameter. PostgreSQL finds each row by its key: it believes
-    that there are a hundred numbers, and for `IN` may read all of a table that is not much larger."""
+class is_listed(_Function):  # noqa: N801 - reads as a SQL operator
+    """Whether the column's value is in the JSON array of a parameter: the portable form of `= ANY(:array)`. PostgreSQL
+    reads the array once and finds each row by its key: for `IN`, which it believes to have a hundred values, it may
+    read all of a table that is not much larger."""
 
     inherit_cache = True
     type = Boolean()
     sqlite = "{0} IN (SELECT value FROM json_each({1}))"
-    postgresql = "{0} = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST({1} AS json)) AS bigint)))"
+
+    def __init__(self, column: ColumnElement[Any], parameter: str) -> None:
+        super().__init__(column, bindparam(parameter))
+        listed = next(name for kind, name in _LISTED_AS.items() if isinstance(column.type, kind))
+        self.postgresql = f"{{0}} = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST({{1}} AS json)) AS {listed})))"
 
     def self_group(self, against: Any = None) -> "is_listed":
         return self  # As `in_materialized`.
-
-
-class is_listed_reference(is_listed):  # noqa: N801 - reads as a SQL function
-    """As `is_listed`, of the references of a JSON array parameter."""
-
-    inherit_cache = True
-    postgresql = "{0} = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST({1} AS json)) AS uuid)))"
-
-
-class json_uuids(_Function):  # noqa: N801 - reads as a SQL function
-    """The references of a JSON array parameter, as a subquery for IN."""
-
-    inherit_cache = True
-    sqlite = json_texts.sqlite
-    postgresql = "(SELECT CAST(json_array_elements_text(CAST({0} AS json)) AS uuid))"
 
 
 class json_pairs(_Function):  # noqa: N801 - reads as a SQL function
@@ -133,25 +112,6 @@ class json_rows(_Function):  # noqa: N801 - reads as a SQL function
     type = Text()
     sqlite = "json_group_array(json({0}))"
     postgresql = "CAST(COALESCE(json_agg({0}), '[]') AS text)"
-
-
-class utf8(_Function):  # noqa: N801 - reads as a SQL function
-    """The bytes of a text, which are what is stored: a text that is only sent on would be decoded and encoded again."""
-
-    inherit_cache = True
-    type = LargeBinary()
-    sqlite = "CAST({0} AS BLOB)"
-    postgresql = "convert_to({0}, 'UTF8')"
-
-
-class from_utf8(_Function):  # noqa: N801 - reads as a SQL function
-    """The text of a parameter of `Transaction.execute_rows` that is given as UTF-8: a text with one letter that is not
-    ASCII would be decoded, and encoded again letter by letter for SQLite."""
-
-    inherit_cache = True
-    type = Text()
-    sqlite = "CAST({0} AS TEXT)"
-    postgresql = "{0}"
 
 
 class lock_until_commit(_Function):  # noqa: N801 - reads as a SQL function

@@ -37,22 +37,12 @@ AccessAct = Literal["staff.add", "staff.restore", "team.give_role"]
 ACCESS_ACTS: Final[tuple[AccessAct, ...]] = get_args(AccessAct)
 ApprovedAct = MoneyAct | AccessAct
 APPROVED_ACTS: Final[tuple[ApprovedAct, ...]] = (*MONEY_ACTS, *ACCESS_ACTS)
-#: What the person who approves must be allowed to do.
-RIGHTS: Final[dict[ApprovedAct, StaffRight]] = {
-    "payment.settle": "incidents.decide",
-    "refund.settle": "incidents.decide",
-    "refund.confirm_payee": "incidents.decide",
-    "late_money.resolve": "incidents.decide",
-    "dispute.resolve": "incidents.decide",
+#: What the person who approves must be allowed to do, and the person who asks.
+RIGHTS: Final[Mapping[ApprovedAct, StaffRight]] = {
+    **dict.fromkeys(APPROVED_ACTS, "incidents.decide"),
     "wallet.reopen": "wallets.change",
-    "treasury.record": "incidents.decide",
-    "account.confirm": "incidents.decide",
-    "staff.add": "incidents.decide",
-    "staff.restore": "incidents.decide",
-    "team.give_role": "incidents.decide",
 }
-#: What the person who asks must be allowed to do.
-ASKING_RIGHTS: Final[dict[ApprovedAct, StaffRight]] = {
+ASKING_RIGHTS: Final[Mapping[ApprovedAct, StaffRight]] = {
     **RIGHTS,
     "staff.add": "staff.change",
     "staff.restore": "staff.change",

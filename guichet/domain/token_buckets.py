@@ -33,6 +33,5 @@ class TokenBuckets:
             return False
         if len(self._full_at) >= _MOST_KEYS:
             self._full_at.clear()
-        since = full_at if full_at > now else now  # `max` takes as long as everything else here.
-        self._full_at[key] = since + self._interval
+        self._full_at[key] = max(full_at, now) + self._interval
         return True

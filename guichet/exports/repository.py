@@ -112,7 +112,7 @@ async def claim(db: Database, now: Instant, most: int, saturated: Collection[str
 
 async def drop_chunks(db: Database, export: Export) -> None:
     """What an attempt before this one left."""
-    while await db.execute_returning(_DROP_CHUNKS, export=export.id):
+    while await db.write_all(_DROP_CHUNKS, export=export.id):
         pass
 
 

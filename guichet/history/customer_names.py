@@ -14,7 +14,7 @@ from sqlalchemy import BigInteger, bindparam, delete, func, or_, select
 
 from guichet.clock import Instant, earlier
 from guichet.db.engine import Database, Transaction
-from guichet.db.sql_functions import columns, equal, json_numbers, lock_until_commit, params, upsert
+from guichet.db.sql_functions import columns, equal, is_listed, lock_until_commit, params, upsert
 from guichet.db.tables import customer_names, customer_names_head, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -91,9 +91,7 @@ _LATEST: Final = (
     )
     .order_by(_newest.c.created_at.desc(), _newest.c.id.desc())
 )
-_BY_IDS: Final = select(*columns(payments, *PaymentSummary.__struct_fields__)).where(
-    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_BY_IDS: Final = select(*columns(payments, *PaymentSummary.__struct_fields__)).where(is_listed(payments.c.id, "ids"))
 
 
 def names_of(firstname: str | None, lastname: str | None) -> list[str]:
@@ -124,7 +122,7 @@ async def add_next(db: Database, now: Instant) -> int:
         settled = list(takewhile(lambda row: row[1] <= now - SETTLED_AFTER, following))
         if not settled:
             return 0
-        await tx.execute_many(_ADD, [entry for row in settled for entry in _entries(*row)])
+        await tx.write_many(_ADD, [entry for row in settled for entry in _entries(*row)])
         payment_id, created_at, *_ = settled[-1]
         await tx.write(_SET_HEAD, name="last", payment_id=payment_id, created_at=created_at)
         return len(settled)
@@ -142,7 +140,7 @@ async def forget(tx: Transaction, rows: Iterable[tuple[Any, ...]]) -> None:
     first name, last name), as they were before."""
     await tx.all(_LOCK, lock=customer_names.name)
     entries = [entry for payment_id, *row in rows for entry in _entries(payment_id, Instant(0), *row)]
-    await tx.execute_many(_REMOVE, [{f"of_{name}": value for name, value in entry.items()} for entry in entries])
+    await tx.write_many(_REMOVE, [{f"of_{name}": value for name, value in entry.items()} for entry in entries])
 
 
 async def payments_named(

@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, Subquery, bindparam, f
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.db.lists.pages import RowKey, key_of
-from guichet.db.sql_functions import equal, in_materialized, json_texts
+from guichet.db.sql_functions import equal, in_materialized, is_listed
 from guichet.db.tables import payments
 from guichet.domain.exports import ListFilter
 from guichet.domain.ids import MerchantId
@@ -47,7 +47,7 @@ def _next(*more: Any) -> Select[Any]:
 
 
 def _admits(rows: Subquery) -> ColumnElement[bool]:
-    of_operators = rows.c.operator.bool_op("IN")(json_texts(bindparam("operators")))
+    of_operators = is_listed(rows.c.operator, "operators")
     return of_operators & rows.c.amount.between(bindparam("least"), bindparam("most"))
 
 

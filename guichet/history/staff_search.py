@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Select, Table, bindparam, select, text, un
 
 from guichet.db.engine import Database, require
 from guichet.db.references import parse_reference
-from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.db.sql_functions import in_materialized, is_listed
 from guichet.db.tables import merchants, payment_links, payments
 from guichet.db.tables.payment_tables import SESSION_EXTERNAL_ID
 from guichet.domain.merchants import ENVS, Environment
@@ -93,7 +93,7 @@ _BY_PHONE: Final = (
 _BY_PROVIDER_REFERENCE: Final = (
     select(payments)
     .where(
-        payments.c.provider_account.bool_op("IN")(json_texts(bindparam("accounts"))),
+        is_listed(payments.c.provider_account, "accounts"),
         payments.c.provider_reference == bindparam("term"),
         payments.c.provider_reference.is_not(None),
     )

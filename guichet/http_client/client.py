@@ -4,7 +4,7 @@ Of aiohttp its connector is used, without its `ClientSession`, its request and i
 two steps here, so that it is known which of them failed, and nothing repeats a request.
 
 aiohttp, 120 modules and 10 MB, is imported when the first request leaves or in `open`, and not at the start of a
-command or before a server listens: what needs it stands in `connector.py`, `failures.py` and `name_lookups.py`.
+command or before a server listens: what needs it stands in `connector.py` and `failures.py`.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from yarl import URL
 
     from guichet.http_client.connector import Connection, GuardedConnector, Origin, TlsContext
-    from guichet.http_client.name_lookups import NameControl
+    from guichet.http_client.failures import NameControl
 
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
 #: What `open` imports.
-_WITH_AIOHTTP: Final = ("guichet.http_client.failures", "guichet.http_client.name_lookups")
+_WITH_AIOHTTP: Final = "guichet.http_client.failures"
 #: Hosts that are remembered, to have a name that is known to exist.
 _REACHED: Final = 8
 #: Methods that say nothing about a body when they have none.
@@ -215,8 +215,7 @@ class HttpClient:
         """Imports, in a thread, what the first request would wait for: a tenth of a second."""
         async with self._opening:
             if not self._is_open:
-                for name in _WITH_AIOHTTP:
-                    await asyncio.to_thread(import_module, name)
+                await asyncio.to_thread(import_module, _WITH_AIOHTTP)
                 self._is_open = True
 
     async def request(
@@ -275,7 +274,7 @@ class HttpClient:
         await self.open()
         from yarl import URL
 
-        from guichet.http_client.name_lookups import NameControl, is_own_fault
+        from guichet.http_client.failures import NameControl, is_own_fault
 
         self._names = self._names or NameControl(self._reached)
         return await is_own_fault(error, URL(url).raw_host or "", self._names, self._names_by())
@@ -284,7 +283,7 @@ class HttpClient:
         """The host of `url` if no guarded request would connect now; None when one could, as far as its name tells.
         Looks the name up, for LOOKUP_LIMIT seconds at most."""
         await self.open()
-        from guichet.http_client.name_lookups import is_reachable
+        from guichet.http_client.failures import is_reachable
 
         try:
             target = target_of(url, True, self._loopback)

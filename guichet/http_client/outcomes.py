@@ -78,7 +78,7 @@ class CallFailure(Code):
 
 
 def failure_kind(error: HttpClientError) -> FailureKind:
-    """For a request that was not our own fault (`name_lookups.py`). A name that leads to an address of ours and one
+    """For a request that was not our own fault (`failures.py`). A name that leads to an address of ours and one
     that leads nowhere are the same word: two would tell a merchant which of our internal names exist."""
     if error.timed_out:
         return "timeout"

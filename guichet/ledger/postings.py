@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, insert, literal_column, or_, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Reader, RowStatement, Transaction
-from guichet.db.sql_functions import json_numbers, new_columns, new_row
+from guichet.db.sql_functions import is_listed, new_columns, new_row
 from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules
 from guichet.domain.ids import MerchantId
@@ -46,7 +46,7 @@ _INSERT_ENTRY: Final = RowStatement(
 )
 _NOT_ACTIVE: Final = (
     select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
-    .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
+    .where(is_listed(wallets.c.merchant_id, "ids"), wallets.c.status != ACTIVE)
     .order_by(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
     .with_for_update(read=True, of=wallets)
 )
@@ -82,8 +82,8 @@ async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
     # One for each wallet: it is only added to the balance, and an entry costs as much to add as to write.
     entries += [_wallet_entry(newest[wallet], effect, suspended=False) for wallet, effect in effects.items()]
     rows = [_posting(movement, entry) for movement in movements for entry in movement.entries]
-    await tx.execute_rows(_INSERT_POSTING, rows)
-    await tx.execute_rows(_INSERT_ENTRY, entries)
+    await tx.write_rows(_INSERT_POSTING, rows)
+    await tx.write_rows(_INSERT_ENTRY, entries)
 
 
 def _posting(movement: Movement, entry: Posting) -> tuple[object, ...]:

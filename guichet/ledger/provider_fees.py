@@ -53,4 +53,4 @@ async def post_fees(
             }
         )
     if rows:
-        await db.execute_many(_INSERT, rows)
+        await db.write_many(_INSERT, rows)

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, liter
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import columns, json_texts
+from guichet.db.sql_functions import columns, is_listed
 from guichet.db.tables import late_results, late_returns, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
@@ -71,7 +71,7 @@ _SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 
 
 def _of_accounts(column: Any) -> ColumnElement[bool]:
-    condition: ColumnElement[bool] = column.bool_op("IN")(json_texts(bindparam("provider_accounts")))
+    condition: ColumnElement[bool] = is_listed(column, "provider_accounts")
     return condition
 
 
@@ -91,7 +91,7 @@ _BY_OUR_REFERENCE: Final[dict[str, Executable]] = {
 _BY_THEIR_REFERENCE: Final[dict[str, Executable]] = {
     kind: selected.where(
         _of_accounts(table.c.provider_account),
-        table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
+        is_listed(table.c.provider_reference, "theirs"),
         table.c.provider_reference.is_not(None),  # Or the index, which leaves out NULL, would not be used.
     )
     for kind, (table, selected) in _SELECTED.items()

@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, func, select, update
 
 from guichet.clock import DAY, HOUR, Instant, earlier, iso, later
 from guichet.db.engine import Database
-from guichet.db.sql_functions import json_texts, new_row, params, upsert
+from guichet.db.sql_functions import is_listed, new_row, params, upsert
 from guichet.db.tables import reconciliation_runs
 from guichet.domain.messages import Answer, Message, decode, shortened, verbatim
 from guichet.domain.messages import encode as encode_message
@@ -47,7 +47,7 @@ _DUE: Final = (
     select(_table.c.id)
     .where(
         _table.c.due_at <= bindparam("now"),
-        _table.c.provider_account.bool_op("IN")(json_texts(bindparam("accounts"))),
+        is_listed(_table.c.provider_account, "accounts"),
     )
     .order_by(_table.c.due_at, _table.c.id)
     .limit(1)
@@ -149,7 +149,7 @@ async def add_days(db: Database, provider_account: str, now: Instant) -> None:
     first = today if row is None or row[0] is None else max(row[0] + DAY, today - _CATCH_UP * DAY)
     nothing = {"attempts": 0, "started_at": None, "finished_at": None, "lines": 0, "matched": 0, "differences": 0}
     days = [Instant(day) for day in range(first, today + 1, DAY)]
-    await db.execute_many(
+    await db.write_many(
         _INSERT,
         [
             {

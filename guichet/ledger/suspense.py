@@ -69,7 +69,7 @@ async def release(
     wallet = {"merchant_id": merchant_id, "env": env, "currency": currency}
     if await tx.one(_LOCK, **wallet) is None:
         return 0
-    rows = await tx.all(_TAKE, **wallet, most=most)
+    rows = await tx.write_all(_TAKE, **wallet, most=most)
     movements = [
         Movement(merchant_id, env, currency, UNSUSPENDED, subject_id, suspense_release(amount), now)
         for amount, subject_id in rows

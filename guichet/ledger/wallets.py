@@ -167,7 +167,7 @@ async def lock(tx: Transaction, merchant_id: MerchantId, env: Environment, curre
 async def roll_up(db: Database, most: int) -> int:
     """Adds up to `most` entries to their wallets, the oldest first; how many. Run by the worker."""
     async with db.transaction() as tx:
-        rows = await tx.all(_TAKE_ENTRIES, most=most)
+        rows = await tx.write_all(_TAKE_ENTRIES, most=most)
         for (merchant_id, env, currency), (amount, latest) in sorted(_sums(rows).items()):
             await tx.write(
                 _ADD_TO_BALANCE,

@@ -240,7 +240,7 @@ async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:
     # The row stays locked until the end, so that two payments do not look for the same place.
     needed = (await lock(tx, link_id)).uses_to_free
     if needed:
-        ended = await tx.execute_returning(_END_RESERVATIONS, link_id=link_id, now=now, most=needed)
+        ended = await tx.write_all(_END_RESERVATIONS, link_id=link_id, now=now, most=needed)
         await release_uses(tx, link_id, len(ended))
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
@@ -273,5 +273,5 @@ async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> dict[LinkI
         {"link_id": link_id, "released": uses["released"], "completed": uses["completed"], "late": uses["late"]}
         for link_id, uses in sorted(by_link.items())
     ]
-    links = [PaymentLink(*row) for row in await tx.execute_many(_END_USES, rows)]
+    links = [PaymentLink(*row) for row in await tx.write_many(_END_USES, rows)]
     return {link.id: link for link in links}

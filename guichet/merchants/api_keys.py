@@ -12,7 +12,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
-from guichet.db.sql_functions import equal, json_numbers, params
+from guichet.db.sql_functions import equal, is_listed, params
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -45,9 +45,7 @@ _NOT_REVOKED: Final = _NEWEST.where(api_keys.c.revoked_at.is_(None))
 _REVOKED: Final = _NEWEST.where(api_keys.c.revoked_at.is_not(None))
 _FIND: Final = select(api_keys).where(*_OF_ENV, api_keys.c.id == bindparam("key_id"))
 _BY_ID: Final = select(api_keys).where(api_keys.c.id == bindparam("key_id"))
-_LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(
-    api_keys.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_LABELS: Final = select(api_keys.c.id, api_keys.c.preview, api_keys.c.name).where(is_listed(api_keys.c.id, "ids"))
 _EXPIRE: Final = (
     update(api_keys)
     .where(

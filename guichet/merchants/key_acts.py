@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, insert, select, tuple_, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import json_texts, params
+from guichet.db.sql_functions import is_listed, params
 from guichet.db.tables import api_keys, audit_log_head, key_acts
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey
@@ -51,7 +51,7 @@ _OF_MERCHANT: Final = (
     .join(api_keys, api_keys.c.id == key_acts.c.key_id)
     .where(
         key_acts.c.merchant_id == bindparam("merchant"),
-        key_acts.c.action.bool_op("IN")(json_texts(bindparam("actions"))),
+        is_listed(key_acts.c.action, "actions"),
     )
     .limit(bindparam("most"))
 )

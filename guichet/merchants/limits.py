@@ -107,7 +107,7 @@ async def give_back(tx: Transaction, failed: Iterable[Payment]) -> None:
         for (merchant_id, day), amount in sorted(amounts.items())
     ]
     if rows:
-        await tx.execute_many(_TAKE, rows)
+        await tx.write_many(_TAKE, rows)
 
 
 def _over(what: str, most: Hundredths, currency: Currency) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, case, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.sql_functions import equal, json_numbers, params
+from guichet.db.sql_functions import equal, is_listed, params
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
@@ -27,9 +27,7 @@ _INSERT: Final = (
 )
 _BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))
 _ALL: Final = select(merchants).order_by(merchants.c.id)
-_NAMES: Final = select(merchants.c.id, merchants.c.name).where(
-    merchants.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_NAMES: Final = select(merchants.c.id, merchants.c.name).where(is_listed(merchants.c.id, "ids"))
 _THIS: Final = update(merchants).where(merchants.c.id == bindparam("merchant"))
 _CHANGEABLE: Final = ("name", "status", "time_zone", "rate_limit", "payment_limit", "daily_limit")
 _STORE: Final = _THIS.values({name: bindparam(f"new_{name}") for name in _CHANGEABLE})

@@ -119,9 +119,9 @@ class RequestLog:
         merchant_id = caller.merchant.id
         self._used[key_id] = now
         if not self._is_sampled(merchant_id, caller.env):
-            metrics.LOGGED_REQUESTS["sampled_out"].inc()
+            metrics.LOGGED_REQUESTS.labels("sampled_out").inc()
         elif len(self._waiting) >= MOST_WAITING:
-            metrics.LOGGED_REQUESTS["dropped"].inc()
+            metrics.LOGGED_REQUESTS.labels("dropped").inc()
         else:
             # The row as it is inserted: a record in between would cost a sixth of what a remembered request does.
             self._waiting.append(
@@ -151,9 +151,9 @@ class RequestLog:
         """Writes everything. What could not be written is kept for the next time. Raises StorageError."""
         while self._waiting:
             batch = self._waiting[:BATCH]
-            await db.execute_many(_INSERT, batch)
+            await db.write_many(_INSERT, batch)
             del self._waiting[: len(batch)]
-            metrics.LOGGED_REQUESTS["written"].inc(len(batch))
+            metrics.LOGGED_REQUESTS.labels("written").inc(len(batch))
             self._written.update(map(_WHOSE, batch))
         await self._note_uses(db)
         await self._trim(db)

@@ -92,7 +92,7 @@ async def take_place(ctx: AppContext, tx: Transaction, payment: Payment) -> int:
     others = [attempt for attempt in await attempts_of(tx, payment) if attempt.id != payment.id]
     if current(ctx, others) is not None:
         raise AttemptOpen
-    return len(await tx.execute_returning(_GIVE_UP, first=first, payment_id=payment.id))
+    return len(await tx.write_all(_GIVE_UP, first=first, payment_id=payment.id))
 
 
 async def paid_attempts(reader: Reader, payment: Payment) -> list[PaymentId]:

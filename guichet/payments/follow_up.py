@@ -31,7 +31,7 @@ _POLL_NOW: Final = (
 async def schedule(tx: Transaction, ended: Iterable[tuple[Payment | Refund, Instant, bool]]) -> None:
     """Follows up payments and refunds in the transaction that ends them at these instants: first an hour later. Each
     with whether the provider itself states that it failed."""
-    await tx.execute_many(_INSERT, [row(subject, at, refused=refused) for subject, at, refused in ended])
+    await tx.write_many(_INSERT, [row(subject, at, refused=refused) for subject, at, refused in ended])
 
 
 async def poll_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Executable, bindparam, func, literal_column, select, tupl
 from guichet.clock import Instant, later
 from guichet.db.engine import Database
 from guichet.db.lists.pages import ListScope, PageBounds, count_before, read_page
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import payments
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.merchants import Environment
@@ -112,7 +112,7 @@ def _few(
         "since": payments.c.created_at >= bindparam("since"),
         "until": payments.c.created_at <= bindparam("until"),
         "link_id": payments.c.link_id == bindparam("link_id"),
-        "phone_numbers": payments.c.phone_number.bool_op("IN")(json_texts(bindparam("phone_numbers"))),
+        "phone_numbers": is_listed(payments.c.phone_number, "phone_numbers"),
     }
     chosen = [*OF_MERCHANT, *(conditions[name] for name in sorted(names))]
     if columns is None:

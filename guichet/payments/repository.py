@@ -225,7 +225,7 @@ async def finish(tx: Transaction, transitions: Iterable[tuple[Settlement, Transi
     ordered = sorted(transitions, key=lambda item: item[0].payment.id)
     changes = {settlement.payment.id: _change(settlement, transition) for settlement, transition in ordered}
     before = {settlement.payment.id: settlement.payment for settlement, _ in ordered}
-    rows = await tx.execute_rows(_FINISH, list(changes.values()))
+    rows = await tx.write_rows(_FINISH, list(changes.values()))
     return {row[0]: _finished(before[row[0]], changes[row[0]], row[1:]) for row in rows}
 
 

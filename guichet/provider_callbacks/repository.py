@@ -5,9 +5,9 @@ from typing import Any, Final, Literal
 from sqlalchemy import Select, Table, bindparam, func, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, GroupedRead, GroupedWrite, Reader
+from guichet.db.engine import Database, GroupedWrite, Reader
 from guichet.db.queues.work_queue import WorkQueue
-from guichet.db.sql_functions import columns, equal, is_listed_reference, params, upsert
+from guichet.db.sql_functions import columns, equal, is_listed, params, upsert
 from guichet.db.tables import payments, provider_callbacks, refunds
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -45,9 +45,9 @@ class CallbackSubject(Record, frozen=True):
 _SUBJECT: Final = ("id", "merchant_id", "env", "asked_at")
 
 
-def _by_reference(rows: Table) -> GroupedRead:
+def _by_reference(rows: Table) -> Select[Any]:
     found = select(*columns(rows, "reference", "provider_account", *_SUBJECT))
-    return GroupedRead(found.where(is_listed_reference(rows.c.reference, bindparam("keys"))))
+    return found.where(is_listed(rows.c.reference, "keys"))
 
 
 def _by_provider_reference(rows: Table) -> Select[Any]:
@@ -103,8 +103,8 @@ QUEUE: Final = WorkQueue(provider_callbacks, "due_at", "provider_account", lambd
 
 async def by_our_reference(db: Database, provider_account: str, reference: str) -> CallbackSubject | None:
     """`reference` must be a UUID. A callback does not say whose payment or refund it is; references are unique."""
-    for subject_type, group in _BY_OUR_REFERENCE:
-        if row := await db.find_grouped(group, reference):
+    for subject_type, statement in _BY_OUR_REFERENCE:
+        if row := await db.find_grouped(statement, reference):
             _, account, *subject = row
             return CallbackSubject(subject_type, *subject) if account == provider_account else None
     return None

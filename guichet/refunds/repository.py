@@ -10,7 +10,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.lists.pages import ListScope, PageBounds, read_page
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import json_numbers, new_row, upsert, values_of
+from guichet.db.sql_functions import is_listed, new_row, upsert, values_of
 from guichet.db.tables import refunds
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
@@ -26,7 +26,7 @@ _OF_PAYMENT: Final = select(refunds).where(
 )
 _AUTOMATIC: Final = select(refunds.c.payment_id).where(
     refunds.c.merchant_id == bindparam("merchant_id"),
-    refunds.c.payment_id.bool_op("IN")(json_numbers(bindparam("payment_ids"))),
+    is_listed(refunds.c.payment_id, "payment_ids"),
     refunds.c.automatic.is_not(None),
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
@@ -152,5 +152,5 @@ async def finish(tx: Transaction, settlements: Mapping[RefundId, Settlement]) ->
         }
         for refund_id, settlement in sorted(settlements.items())
     ]
-    refunds = [Refund(*row) for row in await tx.execute_many(_FINISH, rows)]
+    refunds = [Refund(*row) for row in await tx.write_many(_FINISH, rows)]
     return {refund.id: refund for refund in refunds}

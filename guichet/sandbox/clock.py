@@ -218,7 +218,7 @@ async def _read(tx: Transaction, statement: Executable, merchant_id: MerchantId,
 
 async def _move_rows(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> int:
     for start in range(0, len(rows), BATCH):
-        await tx.execute_many(statement, rows[start : start + BATCH])
+        await tx.write_many(statement, rows[start : start + BATCH])
     return len(rows)
 
 

@@ -35,10 +35,9 @@ class Connection(Protocol):
 class Phase:
     """Connections in one phase, oldest first, with the time when each must have left it."""
 
-    __slots__ = ("deadlines", "most", "name", "seconds")
+    __slots__ = ("deadlines", "most", "seconds")
 
-    def __init__(self, name: str, limit: PhaseLimit) -> None:
-        self.name = name
+    def __init__(self, limit: PhaseLimit) -> None:
         self.seconds = limit.seconds
         self.most = limit.most
         self.deadlines: dict[Connection, float] = {}
@@ -63,16 +62,16 @@ class ConnectionGuard:
     def __init__(self, limits: ConnectionLimits) -> None:
         self.limits = limits
         #: No full head yet.
-        self.head = Phase("head", limits.head)
+        self.head = Phase(limits.head)
         #: A full head, no full body yet.
-        self.body = Phase("body", limits.body)
+        self.body = Phase(limits.body)
         #: The same for an address that takes more.
-        self.upload = Phase("upload", limits.upload)
-        self.idle = Phase("idle", limits.idle)
+        self.upload = Phase(limits.upload)
+        self.idle = Phase(limits.idle)
         #: The client does not read what we send.
-        self.stalled = Phase("stalled", limits.stalled)
+        self.stalled = Phase(limits.stalled)
         #: Refused, and not closed by the client yet.
-        self.refused = Phase("refused", limits.refused)
+        self.refused = Phase(limits.refused)
         self.open = 0
         self._by_address: Counter[str] = Counter()
         self._loop = asyncio.get_running_loop()
@@ -92,12 +91,12 @@ class ConnectionGuard:
         address = connection.address
         if address is not None:
             if self._by_address[address] >= self.limits.per_address and not self._make_room("address", address):
-                metrics.CLOSED_CONNECTIONS["address"].inc()
+                metrics.CLOSED_CONNECTIONS.labels("address").inc()
                 return False
             self._by_address[address] += 1
         if self.open >= self.limits.total and not self.make_room():
             self._uncount(address)
-            metrics.CLOSED_CONNECTIONS["full"].inc()
+            metrics.CLOSED_CONNECTIONS.labels("full").inc()
             return False
         self.open += 1
         metrics.OPEN_CONNECTIONS.inc()
@@ -136,7 +135,7 @@ class ConnectionGuard:
         return victim is not None
 
     def _evict(self, connection: Connection, reason: str) -> None:
-        metrics.CLOSED_CONNECTIONS[reason].inc()
+        metrics.CLOSED_CONNECTIONS.labels(reason).inc()
         self.forget(connection)
         connection.abort()
 

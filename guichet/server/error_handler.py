@@ -37,16 +37,7 @@ _NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
 class JsonResponse(Response):
     """A response whose content is JSON text already: bytes from `schemas/`, where amounts are written exactly."""
 
-    def __init__(self, content: bytes, status_code: int = 200) -> None:
-        """Of what Starlette does for a response of any kind, only what this one needs."""
-        self.status_code = status_code
-        self.body = content
-        self.background = None
-        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
+    media_type = "application/json"
 
 
 def error_response(error: GuichetError) -> Response:

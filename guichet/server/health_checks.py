@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, 
 from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.lists.ids_by_date import IdsByDate
-from guichet.db.sql_functions import json_texts
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import (
     api_keys,
     incidents,
@@ -60,14 +60,6 @@ class DueJobs(Record, frozen=True):
     queue: str
     count: int
     due_since: Instant | None
-
-
-class LateQueue(Record, frozen=True):
-    """A queue whose jobs have been due for too long, and since when the oldest of them is due."""
-
-    queue: str
-    count: int
-    due_since: Instant
 
 
 class FailingEndpoint(Record, frozen=True):
@@ -188,9 +180,7 @@ _EXPIRING: Final = (
     .limit(_MOST)
 )
 _ROUTE: Final = (payments.c.provider_account, payments.c.operator)
-_FAILED_BY_ROUTE: Final = _count_if(
-    (payments.c.status == "failed") & payments.c.failure_reason.bool_op("IN")(json_texts(bindparam("reasons")))
-)
+_FAILED_BY_ROUTE: Final = _count_if((payments.c.status == "failed") & is_listed(payments.c.failure_reason, "reasons"))
 _FAILING_ROUTES: Final = (
     select(*_ROUTE, _FAILED_BY_ROUTE, _count_if((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
     .where(payments.c.id >= bindparam("first"), payments.c.env == "live")
@@ -228,16 +218,8 @@ async def stuck_subjects(db: Database, now: Instant) -> list[StuckSubjects]:
 
 
 async def due_jobs(db: Database, now: Instant) -> list[DueJobs]:
-    """The due jobs of each queue. Reads the due rows."""
+    """The due jobs of each queue (a key of QUEUE_NAMES). Reads the due rows."""
     return [DueJobs(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
-
-
-async def late_queues(db: Database, now: Instant) -> list[LateQueue]:
-    """Queues with jobs that have been due for five minutes. Reads the due rows."""
-    due = await due_jobs(db, earlier(now, LATE_AFTER))
-    return [
-        LateQueue(QUEUE_NAMES[jobs.queue], jobs.count, jobs.due_since) for jobs in due if jobs.due_since is not None
-    ]
 
 
 async def failing_endpoints(db: Database, now: Instant) -> list[FailingEndpoint]:

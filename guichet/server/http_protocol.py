@@ -314,7 +314,7 @@ class GuardedHttpProtocol(asyncio.Protocol):
             self._update_phase()
         else:
             if phase is not self._guard.refused:
-                metrics.CLOSED_CONNECTIONS["stalled" if phase is self._guard.stalled else "head_time"].inc()
+                metrics.CLOSED_CONNECTIONS.labels("stalled" if phase is self._guard.stalled else "head_time").inc()
             self.abort()
 
     def abort(self) -> None:
@@ -326,7 +326,7 @@ class GuardedHttpProtocol(asyncio.Protocol):
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answers if the client is waiting for this response and no other, then closes."""
-        metrics.CLOSED_CONNECTIONS[refusal.reason].inc()
+        metrics.CLOSED_CONNECTIONS.labels(refusal.reason).inc()
         self._is_refused = True
         self._received = 0
         cycle = self.cycle

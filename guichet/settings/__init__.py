@@ -8,15 +8,14 @@ import base64
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
 from guichet.settings import parsers
 from guichet.settings.parsers import Network, shown_address, unknown_names
-from guichet.settings.variables import DEFAULT_PUBLIC_URL, VARIABLES, Variable
+from guichet.settings.variables import DEFAULT_PUBLIC_URL, VARIABLES, Values, Variable
 
 __all__ = [
     "DEFAULT_PUBLIC_URL",
@@ -30,50 +29,15 @@ __all__ = [
     "with_development_key",
 ]
 
-Profile = Literal["development", "production"]
-
 
 class SettingsError(Exception):
     """A wrong setting; the message is one sentence that names the variable. Exit code 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    home: Path
-    database_url: str
-    pgbouncer: bool
-    listen_url: str | None
-    public_url: str
-    profile: Profile
-    redis_url: str | None
-    rate_limit: int
-    page_rate_limit: int
-    phone_prompts: int
-    link_prompts: int
-    link_reservation_minutes: int
-    time_zone: ZoneInfo
-    trusted_proxies: tuple[Network, ...]
-    ipv6_prefix: int
-    max_connections: int
-    connections_per_address: int
-    secret_keys: tuple[str, ...]
-    egress_allow: tuple[Network, ...]
-    egress_ca_file: Path | None
-    catalogue_file: Path | None
-    providers_file: Path | None
-    allow_simulator: bool
-    treasury_one_person_below: int
-    keep_deliveries_days: int
-    keep_incidents_days: int
-    ledger_heads: Path | str | None
-    ledger_heads_secret: str | None
-    smtp_url: str | None
-    mail_from: str
-    log_level: str
-    metrics_port: int | None
-    metrics_host: str
-    metrics_token: str | None
-    otlp_endpoint: str | None
+class Settings(Values):
+    """The values of the variables (`variables.py`), and what follows from them."""
+
+    __slots__ = ()
 
     @property
     def development(self) -> bool:
@@ -157,8 +121,6 @@ def _read(environ: Mapping[str, str]) -> tuple[Settings | None, list[str]]:
         return None, faults
     if values["database_url"] is None:
         values["database_url"] = f"sqlite:///{values['home'] / 'guichet.db'}"
-    if not values["secret_keys"]:
-        values["secret_keys"] = ()
     settings = Settings(**values)
     faults += _missing(settings)
     return None if faults else settings, faults

@@ -25,7 +25,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, RowStatement, Transaction
 from guichet.db.queues.fair_queue import FairClaims, FairQueue
 from guichet.db.queues.work_queue import PENDING, is_still_pending
-from guichet.db.sql_functions import columns, equal, is_listed, params, utf8
+from guichet.db.sql_functions import columns, equal, is_listed, params
 from guichet.db.tables import events, webhook_deliveries, webhook_endpoints
 from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError
 from guichet.domain.ids import MerchantId
@@ -88,14 +88,14 @@ OF_MERCHANT: Final = equal(webhook_deliveries, "merchant_id", env="environment")
 _TO_SEND: Final = (
     select(
         events.c.id,
-        utf8(events.c.body),
+        events.c.body,
         *columns(webhook_endpoints, "url", "secret", "old_secret", "old_secret_until"),
     )
     .join(
         webhook_endpoints,
         (webhook_endpoints.c.merchant_id == events.c.merchant_id) & (webhook_endpoints.c.env == events.c.env),
     )
-    .where(is_listed(events.c.id, bindparam("ids")))
+    .where(is_listed(events.c.id, "ids"))
 )
 _earlier: Final = webhook_deliveries.alias("earlier")
 
@@ -184,7 +184,7 @@ class EndedAttempt(Record, frozen=True):
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """Inserts deliveries of events; the order of these is the order of first attempts."""
-    await tx.execute_rows(_INSERT, [structs.astuple(delivery) for delivery in new])
+    await tx.write_rows(_INSERT, [structs.astuple(delivery) for delivery in new])
 
 
 class DueDelivery(Record, frozen=True):
@@ -204,7 +204,7 @@ async def with_contents(db: Reader, claimed: Sequence[Delivery], now: Instant) -
     for delivery in claimed:
         _, body, url, secret, old_secret, until = contents[delivery.id]
         secrets = (secret,) if until is None or until <= now else (secret, old_secret)
-        due.append(DueDelivery(_at_present_address(delivery, url), body, secrets))
+        due.append(DueDelivery(_at_present_address(delivery, url), body.encode(), secrets))
     return due
 
 
@@ -234,7 +234,7 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
 
 async def record(db: Database, attempts: Sequence[EndedAttempt]) -> None:
     """Records all attempts or none, in one round trip."""
-    await db.execute_many(_RECORD, [_recorded(attempt) for attempt in attempts])
+    await db.write_many(_RECORD, [_recorded(attempt) for attempt in attempts])
 
 
 async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: Instant) -> None:
@@ -243,7 +243,7 @@ async def release_claims(db: Database, claimed: Sequence[Delivery], next_due: In
         {"delivery_id": delivery.id, "claimed_attempts": delivery.attempts, "next_due": next_due}
         for delivery in claimed
     ]
-    await db.execute_many(_RELEASE_CLAIM, rows)
+    await db.write_many(_RELEASE_CLAIM, rows)
 
 
 def _recorded(ended: EndedAttempt) -> dict[str, object]:

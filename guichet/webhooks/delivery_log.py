@@ -10,7 +10,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader
 from guichet.db.lists.pages import ListScope, PageBounds, count_since, read_page
 from guichet.db.queues.work_queue import PENDING
-from guichet.db.sql_functions import json_numbers
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import events, payments, webhook_deliveries
 from guichet.domain.events import Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
@@ -35,9 +35,7 @@ _BY_REFERENCE: Final = (
         events.c.reference == bindparam("reference"),
     )
 )
-_PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(
-    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
-)
+_PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(is_listed(payments.c.id, "ids"))
 
 #: Through the index of retries, in its words: `env` in a form that no other index answers.
 _RETRIED: Final = select(func.count()).select_from(

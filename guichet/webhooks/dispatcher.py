@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from msgspec import structs
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
 from guichet import metrics
 from guichet.clock import DAY, SECOND, Instant, later
@@ -44,9 +44,7 @@ RECORDED_TOGETHER: Final = 128
 #: after OWN_FAULT_PAUSE.
 UNCOUNTED_FOR: Final = DAY
 OWN_FAULT_PAUSE: Final = 30 * SECOND
-_PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(
-    is_listed(payments.c.id, bindparam("ids"))
-)
+_PROVIDER_DATA: Final = select(payments.c.id, payments.c.provider_data).where(is_listed(payments.c.id, "ids"))
 
 
 class DeliveryLimits:
@@ -198,10 +196,10 @@ class DeliveryJobs:
             secrets = [self._ctx.vault.decrypt(secret) for secret in job.secrets]
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
-            metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
+            metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
             return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
         attempt = await send(self._http_client, job.delivery, job.body, secrets, self._ctx.clock.now())
-        metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_metric(attempt)].inc()
+        metrics.WEBHOOK_ATTEMPTS.labels(_metric(attempt)).inc()
         return attempt
 
 

@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec import structs
 from msgspec.json import encode
-from sqlalchemy import bindparam, insert, literal_column, select
+from sqlalchemy import insert, literal_column, select
 
 from guichet.clock import SECOND, Instant, iso, later
 from guichet.context import DeliveryBatch
 from guichet.db.engine import RowStatement, Transaction, require
 from guichet.db.references import new_reference
-from guichet.db.sql_functions import from_utf8, params
+from guichet.db.sql_functions import params
 from guichet.db.tables import events, webhook_endpoints
 from guichet.domain.events import (
     PAYMENT_FAILED,
@@ -46,7 +46,7 @@ _EVENT_COLUMNS: Final = tuple(column.name for column in events.c if column.name 
 #: The present address comes back with it: the transaction needs no statement for that.
 _INSERT_EVENT: Final = RowStatement(
     insert(events)
-    .values(params(*_EVENT_COLUMNS) | {"body": from_utf8(bindparam("body", type_=events.c.body.type))})
+    .values(params(*_EVENT_COLUMNS))
     .returning(
         events.c.reference,
         events.c.id,
@@ -82,7 +82,7 @@ class NewEvent(Record, frozen=True):
     reference: str
     payment_id: PaymentId | None
     event: EventName
-    body: bytes
+    body: str
     created_at: Instant
 
 
@@ -125,7 +125,7 @@ class _Inserted(Record, frozen=True):
 
 async def _insert_events(tx: Transaction, new: Sequence[NewEvent]) -> dict[str, _Inserted]:
     """Stores events, in this order; by their references."""
-    rows = await tx.execute_rows(_INSERT_EVENT, [structs.astuple(event) for event in new])
+    rows = await tx.write_rows(_INSERT_EVENT, [structs.astuple(event) for event in new])
     return {reference: _Inserted(event_id, url) for reference, event_id, url in rows}
 
 
@@ -166,7 +166,7 @@ def new_event(
 ) -> NewEvent:
     reference = new_reference(now)
     body = {"id": reference, "event": name, "livemode": env == "live", "created_at": iso(now), "data": data}
-    return NewEvent(merchant_id, env, reference, payment_id, name, encode(body), now)
+    return NewEvent(merchant_id, env, reference, payment_id, name, encode(body).decode(), now)
 
 
 def delivery_of(

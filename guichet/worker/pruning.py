@@ -9,7 +9,7 @@ and so are single rows among them that a wrong clock dated later.
 
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, delete, func, select, true, tuple_
+from sqlalchemy import Column, ColumnElement, Executable, bindparam, delete, func, select, true, tuple_
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later, to_datetime
 from guichet.db.engine import Database
@@ -40,13 +40,27 @@ from guichet.webhooks.events import LISTED_DAYS
 BATCH: Final = 200
 #: How long a log rests once nothing old is left in it.
 PAUSE: Final = HOUR
+_ALWAYS: Final = true()
 
 
 class Log:
-    """A table with `id`, the column that dates its rows, and the condition under which an old row may be deleted."""
+    """A table with `id`, the column that dates its rows, and the condition under which an old row may be deleted.
+    `days`: how many its rows are kept, whatever the settings say (docs/operations/retention.md). `batches`: of one
+    step."""
 
-    def __init__(self, table: Table, made: Column[Any], ended: ColumnElement[bool], batch: int = BATCH) -> None:
+    def __init__(
+        self,
+        made: Column[Any],
+        ended: ColumnElement[bool] = _ALWAYS,
+        *,
+        days: int = 0,
+        batch: int = BATCH,
+        batches: int = 1,
+    ) -> None:
+        self.days: Final = days
         self.batch: Final = batch
+        self.batches: Final = batches
+        table = made.table
         number = table.c.id
         deletable = (
             select(number)
@@ -64,57 +78,40 @@ class Log:
 #: Cancelled before its first attempt, a delivery has ended without an answer.
 _ended_at: Final = func.coalesce(webhook_deliveries.c.last_attempt_at, webhook_deliveries.c.created_at)
 DELIVERIES: Final = Log(
-    webhook_deliveries,
     webhook_deliveries.c.created_at,
     (webhook_deliveries.c.status != "pending") & (_ended_at < bindparam("before")),
 )
 #: With the last delivery, but no sooner than a merchant may catch up.
 EVENTS: Final = Log(
-    events,
-    events.c.created_at,
-    ~select(webhook_deliveries.c.id).where(webhook_deliveries.c.id == events.c.id).exists(),
+    events.c.created_at, ~select(webhook_deliveries.c.id).where(webhook_deliveries.c.id == events.c.id).exists()
 )
-#: An incident of the test environment concerns nobody who would close it.
-INCIDENTS: Final = Log(
-    incidents,
-    incidents.c.opened_at,
-    (incidents.c.closed_at < bindparam("before")) | (incidents.c.env == "test"),
+#: Those that are kept as long as closed incidents.
+_OF_INCIDENTS: Final = (
+    # An incident of the test environment concerns nobody who would close it.
+    Log(incidents.c.opened_at, (incidents.c.closed_at < bindparam("before")) | (incidents.c.env == "test")),
+    Log(provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"),
+    Log(unmatched_callbacks.c.received_at),
+    Log(reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None)),
 )
-PROVIDER_CALLBACKS: Final = Log(
-    provider_callbacks, provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"
+_OTHERS: Final = (
+    # A session has ended after twelve hours, a link after a week: both are kept longer than anybody could use them.
+    Log(user_sessions.c.created_at, days=1),
+    Log(passkey_challenges.c.created_at, days=1),
+    Log(mail_links.c.created_at, days=30),
+    Log(mails.c.created_at, mails.c.status != "pending", days=30),
+    # Each is a hundred kilobytes.
+    Log(export_chunks.c.created_at, days=1, batch=8),
+    Log(
+        exports.c.created_at,
+        (exports.c.status != "pending")
+        & ~select(export_chunks.c.id).where(export_chunks.c.export_id == exports.c.id).exists(),
+        days=30,
+    ),
+    Log(staff_jobs.c.created_at, staff_jobs.c.status != "pending", days=30),
+    # There may be several requests for a payment.
+    Log(api_requests.c.at, days=7, batches=5),
+    Log(idempotency_keys.c.created_at, days=2, batches=5),
 )
-UNMATCHED_CALLBACKS: Final = Log(unmatched_callbacks, unmatched_callbacks.c.received_at, true())
-#: A session has ended after twelve hours, a link after a week; both are kept longer than anybody could use them.
-SESSIONS: Final = Log(user_sessions, user_sessions.c.created_at, true())
-MAIL_LINKS: Final = Log(mail_links, mail_links.c.created_at, true())
-PASSKEY_CHALLENGES: Final = Log(passkey_challenges, passkey_challenges.c.created_at, true())
-MAILS: Final = Log(mails, mails.c.created_at, mails.c.status != "pending")
-#: Each is a hundred kilobytes.
-EXPORT_CHUNKS: Final = Log(export_chunks, export_chunks.c.created_at, true(), batch=8)
-EXPORTS: Final = Log(
-    exports,
-    exports.c.created_at,
-    (exports.c.status != "pending")
-    & ~select(export_chunks.c.id).where(export_chunks.c.export_id == exports.c.id).exists(),
-)
-RECONCILIATION_RUNS: Final = Log(reconciliation_runs, reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None))
-STAFF_JOBS: Final = Log(staff_jobs, staff_jobs.c.created_at, staff_jobs.c.status != "pending")
-REQUESTS: Final = Log(api_requests, api_requests.c.at, true())
-IDEMPOTENCY_KEYS: Final = Log(idempotency_keys, idempotency_keys.c.created_at, true())
-#: How many days these are kept, whatever the settings say (docs/operations/retention.md).
-_DAYS: Final = {
-    SESSIONS: 1,
-    PASSKEY_CHALLENGES: 1,
-    MAIL_LINKS: 30,
-    MAILS: 30,
-    EXPORT_CHUNKS: 1,
-    EXPORTS: 30,
-    STAFF_JOBS: 30,
-    REQUESTS: 7,
-    IDEMPOTENCY_KEYS: 2,
-}
-#: Batches of one step, where it is not one: there may be several requests for a payment.
-_BATCHES: Final = {REQUESTS: 5, IDEMPOTENCY_KEYS: 5}
 
 
 class Step(Record, frozen=True):
@@ -134,7 +131,7 @@ async def prune(db: Database, log_table: Log, before: Instant, after: int = 0, m
         return Step(0, None)
     first, last = rows[0][0], rows[-1][0]
     async with db.transaction() as tx:
-        deleted = await tx.all(log_table.prune, first=first, last=last, before=before)
+        deleted = await tx.write_all(log_table.prune, first=first, last=last, before=before)
     return Step(len(deleted), last if len(rows) == most else None)
 
 
@@ -145,24 +142,22 @@ class Pruning:
         self._db = db
         keep = settings.keep_deliveries_days
         logs = {DELIVERIES: keep, EVENTS: keep and max(keep, LISTED_DAYS)}
-        others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
-        logs |= dict.fromkeys(others, settings.keep_incidents_days)
-        logs |= _DAYS
+        logs |= dict.fromkeys(_OF_INCIDENTS, settings.keep_incidents_days)
+        logs |= {log_table: log_table.days for log_table in _OTHERS}
         self._rounds = [_Round(log_table, days * DAY) for log_table, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:
         """How many rows were deleted. Cost: at most BATCH rows of each log, five times that of requests; nothing while
         all of them pause."""
-        return sum([await turn.step(self._db, now) for turn in self._rounds for _ in range(turn.batches)])
+        return sum([await turn.step(self._db, now) for turn in self._rounds for _ in range(turn.log.batches)])
 
 
 class _Round:
     """The rounds through one log, each from its oldest row."""
 
     def __init__(self, log_table: Log, age: int) -> None:
-        self._log = log_table
+        self.log: Final = log_table
         self._age = age
-        self.batches: Final = _BATCHES.get(log_table, 1)
         self._after = 0
         self._pruned = 0
         self._pauses_until = Instant(0)
@@ -170,11 +165,11 @@ class _Round:
     async def step(self, db: Database, now: Instant) -> int:
         if now < self._pauses_until:
             return 0
-        batch = await prune(db, self._log, earlier(now, self._age), self._after, self._log.batch)
+        batch = await prune(db, self.log, earlier(now, self._age), self._after, self.log.batch)
         self._pruned += batch.pruned
         if batch.reached is None:
             if self._pruned:
-                log.info("log.pruned", table=self._log.name, rows=self._pruned)
+                log.info("log.pruned", table=self.log.name, rows=self._pruned)
             self._after, self._pruned, self._pauses_until = 0, 0, later(now, PAUSE)
         else:
             self._after = batch.reached
@@ -223,7 +218,7 @@ class DailyTotalsPruning:
         old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
         if old:
             async with self._db.transaction() as tx:
-                await tx.execute_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
+                await tx.write_many(_PRUNE_TOTALS, [{"of_merchant": owner, "before": before} for owner in old])
             log.info("log.pruned", table=daily_totals.name, merchants=len(old))
         if len(rows) == _TOTALS_AT_ONCE:
             self._after = (rows[-1][0], rows[-1][1])

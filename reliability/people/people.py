@@ -86,7 +86,7 @@ class People:
                     self._add_member(person, merchant, role)
             past = _past_payments(opened.ctx, self.merchants[0])
             statement = insert(payments).values({name: bindparam(name) for name in past[0]})
-            await opened.ctx.db.execute_many(statement, past)
+            await opened.ctx.db.write_many(statement, past)
             await self._prepare_staff(opened.ctx)
 
     async def _prepare_staff(self, ctx: AppContext) -> None:

@@ -30,9 +30,7 @@ POLLS_EVERY, REDIS_ANSWERS_IN, CONNECTION_FREE_IN = "POLLS_EVERY", "REDIS_ANSWER
 _TIMES: Final = {
     POLLS_EVERY: (("guichet.worker.queue_loop", "POLL_INTERVAL"), ("guichet.worker.worker", "POLL_INTERVAL")),
     REDIS_ANSWERS_IN: (("guichet.server.redis_windows", "REDIS_TIMEOUT"),),
-    CONNECTION_FREE_IN: tuple(
-        (f"guichet.db.postgres.{module}", "ACQUIRE_TIMEOUT") for module in ("pool", "grouped_reads", "grouped_writes")
-    ),
+    CONNECTION_FREE_IN: tuple((f"guichet.db.postgres.{module}", "ACQUIRE_TIMEOUT") for module in ("pool", "grouped")),
 }
 
 

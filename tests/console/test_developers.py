@@ -210,7 +210,7 @@ async def test_the_log_of_requests_has_filters_and_pages(console: ConsoleFixture
     assert "/v1/payments/&lt;b&gt;%20%2Fb" in page.text
     assert (await ada.get(here + "?begins=/v1/x&before=x&after=-1&status=9")).text.count('data-label="Date"') == 0
     many = {name: value for name, value in zip(api_requests.c.keys(), logged[0], strict=True) if name != "id"}
-    await ctx.db.execute_many(request_log._INSERT, [{**many, "path": f"/n/{number}"} for number in range(100)])
+    await ctx.db.write_many(request_log._INSERT, [{**many, "path": f"/n/{number}"} for number in range(100)])
     newest = await ada.get(here + "?begins=/n/")
     [older] = re.findall(r'href="([^"]+)" rel="next"', newest.text)
     second = await ada.get(older.replace("&amp;", "&"))
@@ -273,7 +273,7 @@ async def test_the_oldest_rows_go_when_a_merchant_has_too_many(console: ConsoleF
     [row] = await ctx.db.scan(select(api_requests).where(api_requests.c.merchant_id == client.id))
     many = {name: value for name, value in zip(api_requests.c.keys(), row, strict=True) if name != "id"}
     for start in range(0, request_log.MOST_ROWS, 5000):
-        await ctx.db.execute_many(request_log._INSERT, [{**many, "status": start + n} for n in range(5000)])
+        await ctx.db.write_many(request_log._INSERT, [{**many, "status": start + n} for n in range(5000)])
     caller = Caller(await merchant_of(console, client), "test", ApiKeyId(many["key_id"]))
     for _ in range(11):
         for _ in range(1000):
@@ -310,7 +310,7 @@ async def test_requests_wait_for_the_database_but_not_without_a_limit(
 class Unavailable:
     """A database that does not answer."""
 
-    async def execute_many(self, *_: object) -> None:
+    async def write_many(self, *_: object) -> None:
         raise StorageUnavailable("away")
 
 

@@ -3,21 +3,17 @@
 import asyncio
 from uuid import uuid4
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 
-from guichet.db.engine import Database, GroupedRead
-from guichet.db.postgres.grouped_reads import GroupedReads
-from guichet.db.sql_functions import is_listed_reference
+from guichet.db.engine import Database
+from guichet.db.postgres.grouped import GroupedReads
+from guichet.db.sql_functions import is_listed
 from guichet.db.tables import payments
 from guichet.payments import repository
 from tests.db.test_grouped_writes import NOW, payment
 from tests.fakes.recording_database import RecordingDatabase
 
-_BY_REFERENCE = GroupedRead(
-    select(payments.c.reference, payments.c.external_id).where(
-        is_listed_reference(payments.c.reference, bindparam("keys"))
-    )
-)
+_BY_REFERENCE = select(payments.c.reference, payments.c.external_id).where(is_listed(payments.c.reference, "keys"))
 
 
 async def test_each_key_gets_its_own_row_and_many_share_a_statement(merchant_db: Database) -> None:
@@ -27,9 +23,9 @@ async def test_each_key_gets_its_own_row_and_many_share_a_statement(merchant_db:
     recording_db = RecordingDatabase(merchant_db)
     reads = GroupedReads(recording_db)
     keys = [*(each.reference for each in new), str(uuid4()), new[0].reference]
-    rows = await asyncio.gather(*(reads.find(_BY_REFERENCE, key) for key in keys))
+    rows = await asyncio.gather(*(reads[_BY_REFERENCE].add(key) for key in keys))
     assert [row and tuple(row) for row in rows] == [
         *((each.reference, each.external_id) for each in new), None, (new[0].reference, "e0"),
     ]  # fmt: skip
     assert len(recording_db.seen) == 2
-    assert await reads.find(_BY_REFERENCE, keys[1]), "one alone"
+    assert await reads[_BY_REFERENCE].add(keys[1]), "one alone"

@@ -159,7 +159,7 @@ async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: i
                 "next_attempt_at": at if status == "pending" else None,
             }
         )
-    await db.execute_many(_INSERT_DELIVERY, [{**dict.fromkeys(_DELIVERY_COLUMNS), **each} for each in made])
+    await db.write_many(_INSERT_DELIVERY, [{**dict.fromkeys(_DELIVERY_COLUMNS), **each} for each in made])
     stored = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     for rolled_up in (0, 100, 10_000):
         await roll_up_list_counts(db, rolled_up) if rolled_up else None
@@ -205,7 +205,7 @@ async def test_rows_that_are_inserted_together_are_one_change(service: ServiceFi
         }
         for number in range(100)
     ]
-    await db.execute_many(_INSERT_DELIVERY, rows)
+    await db.write_many(_INSERT_DELIVERY, rows)
     kept = select(list_count_changes.c.delta, list_count_changes.c.status)
     assert [tuple(row) for row in await db.scan(kept)] == [(100, "")]
     _, total = await read_page(db, webhook_deliveries, ListScope(merchant.id, "test", "pending"), PageBounds(1))

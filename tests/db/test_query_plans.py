@@ -113,7 +113,7 @@ async def _read_story(db: Database) -> None:
 
 async def _take_place(db: Database) -> None:
     async with db.transaction() as tx:
-        await tx.execute_returning(links._END_RESERVATIONS, link_id=1, now=NOW, most=2)
+        await tx.write_all(links._END_RESERVATIONS, link_id=1, now=NOW, most=2)
 
 
 async def _check_prompts(db: Database) -> None:

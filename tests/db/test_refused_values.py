@@ -38,7 +38,7 @@ async def test_a_value_that_no_column_can_hold_is_refused_as_one(db: Database, p
         async with db.transaction() as tx:
             await tx.write(INSERT, **params)
     with pytest.raises(ValueRefused):
-        await db.execute_many(INSERT, [{"name": "good", "created_at": 1}, params])
+        await db.write_many(INSERT, [{"name": "good", "created_at": 1}, params])
     assert await names(db) == []
 
 

@@ -89,21 +89,19 @@ async def test_many_rows_are_written_as_if_one_by_one(db: Database) -> None:
         }
         for place, token in enumerate(tokens)
     ]
-    await db.execute_many(LINKS, new)
+    await db.write_many(LINKS, new)
     kept = select(payment_links.c.token, payment_links.c.description, payment_links.c.max_uses)
     stored = [tuple(row) for row in await db.all(kept.order_by(payment_links.c.id))]
     assert stored == [(row["token"], row["description"], row["max_uses"]) for row in new], "in their order"
     async with db.transaction() as tx:
-        await tx.execute_many(LINKS, [])
-        assert await tx.execute_many(USED, []) == []
+        await tx.write_many(LINKS, [])
+        assert await tx.write_many(USED, []) == []
         wanted = [("t14", 3, None), ("t15", 1, None), ("nobody", 1, None), ("t0", 2, "changed")]
-        changed = await tx.execute_many(
-            USED, [{"whose": who, "uses": uses, "text": text} for who, uses, text in wanted]
-        )
+        changed = await tx.write_many(USED, [{"whose": who, "uses": uses, "text": text} for who, uses, text in wanted])
     # The second has no use left, the third is not there.
     assert sorted(map(tuple, changed)) == [("t0", 2, "changed"), ("t14", 5, new[2]["description"])]
     with pytest.raises(ConstraintViolated, match="uq_payment_links_token"):
-        await db.execute_many(LINKS, [{**new[0], "token": "new"}, new[1]])
+        await db.write_many(LINKS, [{**new[0], "token": "new"}, new[1]])
     assert len(await db.all(kept)) == 20, "all or none"
 
 

@@ -24,11 +24,11 @@ class LossyDatabase(RecordingDatabase):
     def lose_at(self, number: int | None, *, happened: bool = False) -> None:
         self.writes, self._lost, self._happened = 0, number, happened
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        return await self._lossy(lambda: self._database.execute_returning(statement, **params))
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        return await self._lossy(lambda: self._database.write_all(statement, **params))
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self._lossy(lambda: self._database.execute_many(statement, rows))
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        return await self._lossy(lambda: self._database.write_many(statement, rows))
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Transaction]:

@@ -25,14 +25,14 @@ class _Recording(Transaction):
         rows: list[Row] = await self._ask("all", statement, params)
         return rows
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        rows: list[Row] = await self._ask("execute_returning", statement, params)
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        rows: list[Row] = await self._ask("write_all", statement, params)
         return rows
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         self._at()
         self.seen += [(statement, params) for params in rows[:1]]
-        returned = await self._inner.execute_many(statement, rows)
+        returned = await self._inner.write_many(statement, rows)
         self._at()
         return returned
 

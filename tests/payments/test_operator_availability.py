@@ -137,7 +137,7 @@ async def test_a_process_without_a_worker_writes_its_counts(service: ServiceFixt
 
 
 class DatabaseThatIsAway:
-    async def execute_many(self, *_: object) -> None:
+    async def write_many(self, *_: object) -> None:
         raise StorageUnavailable("away")
 
 

@@ -186,7 +186,7 @@ async def test_sums_of_days_long_past_are_deleted(service: ServiceFixture) -> No
     today = to_datetime(service.clock.now()).date().toordinal()
     ages = (0, KEPT_DAYS, KEPT_DAYS + 1, 400)
     made = [{"merchant_id": each, "day": today - age, "amount": 1} for each in merchants for age in ages]
-    await service.ctx.db.execute_many(insert(t.daily_totals), made)
+    await service.ctx.db.write_many(insert(t.daily_totals), made)
     await run_housekeeping(service)
     left = await service.ctx.db.scan(select(t.daily_totals.c.merchant_id, t.daily_totals.c.day))
     assert sorted(tuple(row) for row in left) == [

@@ -44,7 +44,7 @@ _DELETE_EMPTY: Final = delete(list_counts).where(
 async def roll_up_list_counts(db: Database, most: int) -> int:
     """Adds up to `most` changes to the counts; returns how many. Run by the worker."""
     async with db.transaction() as tx:
-        rows = await tx.all(_TAKE, most=most)
+        rows = await tx.write_all(_TAKE, most=most)
         sums: Counter[tuple[int, str, str, str, int, str]] = Counter()
         for merchant_id, env, name, hour, status, delta in rows:
             since = hour * HOUR
@@ -53,6 +53,6 @@ async def roll_up_list_counts(db: Database, most: int) -> int:
             sums[merchant_id, env, name, WHOLE_LIST, 0, status] += delta
         # Always in the same order, so that two workers cannot wait for each other.
         deltas = [(dict(zip(_KEY, key, strict=True)), delta) for key, delta in sorted(sums.items()) if delta]
-        await tx.execute_many(_ADD, [{**key, "row_count": delta} for key, delta in deltas])
-        await tx.execute_many(_DELETE_EMPTY, [key for key, delta in deltas if delta < 0])
+        await tx.write_many(_ADD, [{**key, "row_count": delta} for key, delta in deltas])
+        await tx.write_many(_DELETE_EMPTY, [key for key, delta in deltas if delta < 0])
     return len(rows)

@@ -13,12 +13,11 @@ from typing import Any, Final
 import asyncpg
 from sqlalchemy import Executable, text
 
-from guichet.db.engine import Database, GroupedRead, GroupedWrite, PoolUse, Row, Transaction
+from guichet.db.engine import Database, GroupedWrite, PoolUse, Row, Transaction
 from guichet.db.errors import ConnectionLost, DatabaseUnusable, StatementNotSent
 from guichet.db.postgres.connection import Connection
 from guichet.db.postgres.errors import BROKEN, translated
-from guichet.db.postgres.grouped_reads import GroupedReads
-from guichet.db.postgres.grouped_writes import GroupedWrites
+from guichet.db.postgres.grouped import GroupedReads, GroupedWrites
 from guichet.db.postgres.hosts import PostgresHosts
 from guichet.db.postgres.pool import (
     ACQUIRE_TIMEOUT,
@@ -127,19 +126,19 @@ class PostgresDatabase(Database):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         return await self.all(statement, **params)  # asyncpg never blocks the loop.
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
         values = compiled.positional(params)
         return await self._fetch(self._writes, compiled.text, values, send_again_after=StatementNotSent)
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.execute_returning(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        return await self.write_all(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
     async def write_grouped(self, group: GroupedWrite, params: dict[str, Any]) -> Row | None:
-        return await self._grouped.write(group, params)
+        return await self._grouped[group].add(params)
 
-    async def find_grouped(self, group: GroupedRead, key: str) -> Row | None:
-        return await self._found.find(group, key)
+    async def find_grouped(self, statement: Executable, key: str) -> Row | None:
+        return await self._found[statement].add(key)
 
     async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
         async with self.transaction() as tx:
@@ -245,9 +244,9 @@ class _Transaction(Transaction):
         rows: list[Row] = await self._connection.fetch(compiled.text, *compiled.positional(params))
         return rows
 
-    execute_returning = all  # noqa: A003 - the method above
+    write_all = all  # noqa: A003 - the method above
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         return await self.all(_ARRAY_STATEMENTS[statement], **encode_rows(rows)) if rows else []
 
 

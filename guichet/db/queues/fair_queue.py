@@ -40,7 +40,7 @@ from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
 from guichet.db.queues.fair_share import FIRST_WINDOW, Shares
 from guichet.db.queues.work_queue import PENDING, SOON, Claim, claim_statement, lock_due
-from guichet.db.sql_functions import in_materialized, json_pairs, json_texts
+from guichet.db.sql_functions import in_materialized, is_listed, json_pairs
 
 #: Retries are looked at this often, whatever first attempts wait.
 RETRIES_EVERY: Final = SECOND
@@ -117,7 +117,7 @@ class FairClaims:
         owner = cast(owners.c.owner, Text)
         shares = json_pairs(bindparam("free", type_=Text)).table_valued("key", "value", name="shares")
         free = func.coalesce(cast(shares.c.value, Integer), bindparam("unlisted_share", type_=Integer))
-        in_timeout = case((owner.bool_op("IN")(json_texts(bindparam("in_timeout"))), 1), else_=0)
+        in_timeout = case((is_listed(owner, "in_timeout"), 1), else_=0)
         return (
             select(owners.c.owner, owners.c.turn, free.label("free"), in_timeout.label("in_timeout"))
             .select_from(owners.outerjoin(shares, shares.c.key == owner))
@@ -161,7 +161,7 @@ class FairClaims:
         return (
             select(head.c.id, place.label("place"), *turns.c)
             .select_from(turns.join(head, in_materialized(head.c.id, first)))
-            .where(which, head.c[self._destination].bool_op("NOT IN")(json_texts(bindparam("saturated"))))
+            .where(which, ~is_listed(head.c[self._destination], "saturated"))
         )
 
     def _chosen(self, heads: Subquery) -> SelectBase:
@@ -208,16 +208,16 @@ class FairQueue(Generic[T]):
         }
         if now >= self._retries_at:
             self._retries_at = later(now, RETRIES_EVERY)
-            retries = await db.execute_returning(self._statements.retries, **params)
+            retries = await db.write_all(self._statements.retries, **params)
             if retries:
                 return self._claimed(retries, now)
-        rows = await db.execute_returning(self._statements.first_attempts, **params)
+        rows = await db.write_all(self._statements.first_attempts, **params)
         if rows:
             return self._claimed(rows, now)
         (earliest,) = require(await db.one(self._statements.earliest))
         if earliest is None or earliest > now:
             return Claim([], earliest)
-        rows = await db.execute_returning(self._statements.retries, **params)
+        rows = await db.write_all(self._statements.retries, **params)
         # What is due and was not claimed waits for its owner's share, or another worker is claiming it.
         return self._claimed(rows, now if rows else later(now, SOON))
 

@@ -40,7 +40,7 @@ from sqlalchemy import (
 
 from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
-from guichet.db.sql_functions import in_materialized, json_texts
+from guichet.db.sql_functions import in_materialized, is_listed
 from guichet.domain.records import Record
 
 #: Due rows that the first look reads.
@@ -99,14 +99,14 @@ class WorkQueue(Generic[T_co]):
         """Claims up to `most` rows until the instant `until`. `saturated`: partitions whose rows are left alone; "" is
         that of the rows without one."""
         params: dict[str, Any] = {"now": now, "until": until, "most": most, "saturated": json.dumps(sorted(saturated))}
-        rows = await db.execute_returning(self._claim_from_window, **params)
+        rows = await db.write_all(self._claim_from_window, **params)
         if len(rows) == most:  # The caller works on them first: when the next row is due does not matter yet.
             return self._claimed(rows, now)
         next_due, due = require(await db.one(self._look_ahead, now=now))
         if rows:
             return self._claimed(rows, now if due else next_due)
         if due == WINDOW:
-            rows = await db.execute_returning(self._claim_by_partition, **params)
+            rows = await db.write_all(self._claim_by_partition, **params)
         if due and not rows:  # They are in saturated partitions, or another worker is claiming them.
             next_due = later(now, SOON)
         return self._claimed(rows, now if rows else next_due)
@@ -165,7 +165,7 @@ class WorkQueue(Generic[T_co]):
 
     def _not_saturated(self, rows: FromClause) -> ColumnElement[bool]:
         partition = func.coalesce(cast(rows.c[self._partition], Text), "")
-        return partition.bool_op("NOT IN")(json_texts(bindparam("saturated")))
+        return ~is_listed(partition, "saturated")
 
     def _locked(self, ids: SelectBase) -> CTE:
         """Locks up to `most` of these rows, skipping those that another worker has locked."""

@@ -96,7 +96,7 @@ class SqliteDatabase(Database):
             self._writer.note(error)
             raise
 
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = STATEMENTS[statement]
         return await self._writer.write(compiled, compiled.positional(params))
 
@@ -114,9 +114,9 @@ class SqliteDatabase(Database):
         rows = await self._writer.write(compiled, row, row[group.names.index(group.key)])
         return rows[0] if rows else None
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         async with self.transaction() as tx:
-            return await tx.execute_many(statement, rows)
+            return await tx.write_many(statement, rows)
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         return self._writer.transaction()

@@ -36,8 +36,8 @@ STATEMENTS: Final = StatementCache(_dialect())
 #: of ten indexes, half of what its INSERT takes.
 _SIZES: Final = (64, 32, 16, 8, 4, 2, 1)
 MOST_TOGETHER: Final = _SIZES[0]
-#: An INSERT of one row whose parameters are its values, one of them perhaps `from_utf8`.
-_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:(?:\?|CAST\(\? AS TEXT\)), )*\?\))([^?]*)")
+#: An INSERT of one row whose parameters are its values.
+_INSERT: Final = re.compile(r"(INSERT INTO [^?]* VALUES )(\((?:\?, )*\?\))([^?]*)")
 #: An UPDATE without a subquery. What it returns are columns of the table, without parameters.
 _UPDATE: Final = re.compile(
     r"(UPDATE \w+ SET )((?:(?!SELECT).)*)(\sWHERE )((?:(?!SELECT|RETURNING).)*)((?:RETURNING [\w, ]+)?)\s*", re.DOTALL
@@ -54,13 +54,13 @@ class SqliteTransaction(Transaction):
         compiled = STATEMENTS[statement]
         return execute(self._connection, compiled, compiled.positional(params))
 
-    execute_returning = all  # noqa: A003 - the method above
+    write_all = all  # noqa: A003 - the method above
 
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = STATEMENTS[statement]
         return execute_many(self._connection, compiled, [compiled.positional(params) for params in rows])
 
-    async def execute_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
+    async def write_rows(self, statement: RowStatement, rows: Sequence[Sequence[Any]]) -> list[Row]:
         compiled = STATEMENTS[statement.statement]
         assert compiled.names == statement.names
         return execute_many(self._connection, compiled, rows)

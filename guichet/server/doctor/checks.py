@@ -15,6 +15,7 @@ from guichet.ledger.last_audit import last_audit
 from guichet.server import health_checks
 from guichet.server.doctor.check import DoctorCheck, DoctorProblem, age
 from guichet.server.doctor.providers import availability, reconciliation
+from guichet.server.health_checks import LATE_AFTER, QUEUE_NAMES
 
 #: Reasons for which a live payment fails through no fault of its customer (keys of `domain/failures.py`'s
 #: REFUSAL_REASONS).
@@ -53,11 +54,12 @@ async def _stuck(db: Database, now: Instant) -> DoctorCheck:
 
 
 async def _queues(db: Database, now: Instant) -> DoctorCheck:
-    late = await health_checks.late_queues(db, now)
+    due = await health_checks.due_jobs(db, earlier(now, LATE_AFTER))
+    late = [(QUEUE_NAMES[jobs.queue], jobs.count, jobs.due_since) for jobs in due if jobs.due_since is not None]
     return DoctorCheck(
         "queues",
-        [DoctorProblem.QUEUE_LATE(count=row.count, queue=row.queue, age=age(row.due_since, now)) for row in late],
-        [{"queue": row.queue, "count": row.count, "due_since": iso(row.due_since)} for row in late],
+        [DoctorProblem.QUEUE_LATE(count=count, queue=queue, age=age(since, now)) for queue, count, since in late],
+        [{"queue": queue, "count": count, "due_since": iso(since)} for queue, count, since in late],
     )
 
 

@@ -1,15 +1,18 @@
-"""Writes of one row each that come at the same time: one statement and one commit for all of them.
+"""What many tasks write or find at the same time, each a row of its own: one statement for all of them.
 
 A commit waits for the disk, and for the standby if there is one, whatever is in it; through PgBouncer each statement is
-planned anew. What arrives while two batches are being written goes into the next. Nothing else is delayed.
+planned anew. What arrives while two batches are on their way goes into the next. Nothing else is delayed.
 """
 
 import asyncio
+import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from guichet.db.batching import Batching, Result
+from sqlalchemy import Executable
+
+from guichet.db.batching import GATHERED_WITHIN, Batching, Result
 from guichet.db.engine import Database, GroupedWrite, Row
 from guichet.db.errors import StorageError, StorageUnavailable, TransactionAborted
 from guichet.db.postgres.pool import ACQUIRE_TIMEOUT
@@ -22,22 +25,18 @@ _AT_ONCE: Final = 2
 _Params = dict[str, Any]
 
 
-class GroupedWrites:
-    """Those of one database."""
+class GroupedWrites(dict[GroupedWrite, Batching[_Params, Row | None]]):
+    """Those of one database, by the statement. What is added raises StorageUnavailable, like a write that gets no
+    connection, when its statement could not be sent within ACQUIRE_TIMEOUT seconds."""
 
     def __init__(self, db: Database) -> None:
+        super().__init__()
         self._db = db
-        self._groups: dict[GroupedWrite, Batching[_Params, Row | None]] = {}
 
-    async def write(self, group: GroupedWrite, params: _Params) -> Row | None:
-        """Raises StorageUnavailable, like a write that gets no connection, when its statement could not be sent within
-        ACQUIRE_TIMEOUT seconds."""
-        batching = self._groups.get(group)
-        if batching is None:
-            write = partial(self._write_together, group)
-            batching = Batching(write, _TOGETHER, at_once=_AT_ONCE, patience=ACQUIRE_TIMEOUT)
-            self._groups[group] = batching
-        return await batching.add(params)
+    def __missing__(self, group: GroupedWrite) -> Batching[_Params, Row | None]:
+        write = partial(self._write_together, group)
+        batching = self[group] = Batching(write, _TOGETHER, at_once=_AT_ONCE, patience=ACQUIRE_TIMEOUT)
+        return batching
 
     async def _write_together(self, group: GroupedWrite, batch: Sequence[_Params]) -> Sequence[Result[Row | None]]:
         by_key = {params[group.key]: params for params in batch}
@@ -45,7 +44,7 @@ class GroupedWrites:
             return await self._write_each(group, batch)
         try:
             # In the order of their keys, as settlement locks its rows: two transactions cannot deadlock.
-            rows = await self._db.write_rows(group, {key: by_key[key] for key in sorted(by_key)})
+            rows = await self._db.write_group(group, {key: by_key[key] for key in sorted(by_key)})
         except StorageError as error:
             if len(batch) == 1:
                 raise
@@ -60,9 +59,32 @@ class GroupedWrites:
 
         async def written(params: _Params) -> Result[Row | None]:
             try:
-                rows = await self._db.write_rows(group, {params[group.key]: params})
+                rows = await self._db.write_group(group, {params[group.key]: params})
             except Exception as error:  # Whatever it is, whoever wrote this row gets it.
                 return error
             return rows[0] if rows else None
 
         return await asyncio.gather(*map(written, batch))
+
+
+class GroupedReads(dict[Executable, Batching[str, Row | None]]):
+    """As `GroupedWrites`, of reads that come within GATHERED_WITHIN seconds. One that waits for a connection holds up
+    no other."""
+
+    def __init__(self, db: Database) -> None:
+        super().__init__()
+        self._db = db
+
+    def __missing__(self, statement: Executable) -> Batching[str, Row | None]:
+        batching = self[statement] = Batching(
+            partial(self._find_together, statement),
+            _TOGETHER,
+            at_once=_AT_ONCE,
+            patience=ACQUIRE_TIMEOUT,
+            gathers=GATHERED_WITHIN,
+        )
+        return batching
+
+    async def _find_together(self, statement: Executable, keys: Sequence[str]) -> Sequence[Row | None]:
+        found = {str(row[0]): row for row in await self._db.all(statement, keys=json.dumps(keys))}
+        return [found.get(key) for key in keys]
