@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from tests.frozen.service import PACKAGE, SIMULATOR
 
-#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request, and the HTTP
-#: server below the application, which is the same for all of them. The beginnings of paths.
+#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request, and the
+#: HTTP server below the application, which is the same for all of them. The beginnings of paths.
 NOT_COUNTED: Final = (
     "db/", "settings/", "clock.py", "logs.py", "printable.py", "metrics.py", "tracing.py", "otlp.py",
     "context.py", "server/request_context.py", "server/connection_", "server/http_", "server/listener.py",

@@ -13,7 +13,7 @@ from guichet.providers.provider_types import is_real
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersFileError, read_providers_file
 from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings, SettingsError, load
-from guichet.simulated_providers import simulator
+from guichet.simulated_providers import mounted_simulator
 
 CODES = ("mtn", "wave_ci")
 GOOD = """
@@ -113,10 +113,10 @@ def test_production_refuses_simulated_providers_unless_allowed(tmp_path: Path) -
     production = load(environ)
     with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
         live_providers(production)
-    assert simulator(production, SystemClock(), NO_PROVIDERS) is None
+    assert mounted_simulator(production, SystemClock(), NO_PROVIDERS) is None
     allowed = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
     assert live_providers(allowed).simulated == ["aggregator"]
-    assert simulator(allowed, SystemClock(), live_providers(allowed)) is not None
+    assert mounted_simulator(allowed, SystemClock(), live_providers(allowed)) is not None
 
 
 def test_without_a_file_development_has_the_simulator_and_production_no_provider(tmp_path: Path) -> None:
