@@ -23,6 +23,7 @@ from guichet.server.connection_limits import ConnectionLimits, PhaseLimit
 from guichet.server.http_server import Server
 from guichet.server.listener import bind_socket, url_of
 from guichet.settings import Settings
+from guichet.worker.timed_loops import ServiceChecks
 from guichet.worker.worker import Worker
 from guichet_demo.access import DemoAccess
 from tests.fakes.clock import ManualClock
@@ -105,11 +106,29 @@ class MerchantClient:
 class ServiceFixture:
     opened: Service
     worker: Worker
+    #: Not among the worker's loops: in a process the doctor's checks are first made after half a minute, and few tests
+    #: look at them.
+    checks: ServiceChecks
     clock: ManualClock
     base_url: str
     client: aiohttp.ClientSession
-    demo: DemoAccess = field(default_factory=DemoAccess)
+    demo: DemoAccess
     _merchants: int = field(default=0)
+
+    @classmethod
+    def of(
+        cls,
+        opened: Service,
+        clock: ManualClock,
+        base_url: str,
+        client: aiohttp.ClientSession,
+        demo: DemoAccess | None = None,
+    ) -> "ServiceFixture":
+        """With a worker of its own, which somebody runs."""
+        worker = opened.worker()
+        [checks] = [loop for loop in worker.loops if isinstance(loop, ServiceChecks)]
+        worker.loops.remove(checks)
+        return cls(opened, worker, checks, clock, base_url, client, demo or DemoAccess())
 
     @property
     def ctx(self) -> Any:
@@ -139,6 +158,11 @@ class ServiceFixture:
         """Advances the clock and lets the worker do everything that is due."""
         self.clock.advance(seconds)
         await self.worker.run_until_idle()
+
+    async def make_checks(self, seconds: float = 0) -> None:
+        """The same, of the doctor's checks."""
+        self.clock.advance(seconds)
+        await self.checks.step()
 
 
 @asynccontextmanager
@@ -177,7 +201,6 @@ async def open_service(
     """The schema must be there already."""
     clock = clock or ManualClock()
     async with service(settings, clock, **connections) as opened:
-        worker = opened.worker()
         # aiohttp's own resolver starts and ends a thread, for names that no test looks up.
         connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())
         demo = DemoAccess()
@@ -185,4 +208,4 @@ async def open_service(
             serving(application(opened, None, demo=demo), port) as base_url,
             aiohttp.ClientSession(connector=connector) as client,
         ):
-            yield ServiceFixture(opened, worker, clock, base_url, client, demo)
+            yield ServiceFixture.of(opened, clock, base_url, client, demo)

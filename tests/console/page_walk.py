@@ -57,7 +57,7 @@ async def console_over_tls(settings: Settings, folder: Path) -> AsyncIterator[Co
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as client,
         ):
             address = f"https://127.0.0.1:{port.number}"
-            yield ConsoleFixture(ServiceFixture(opened, opened.worker(), clock, address, client))
+            yield ConsoleFixture(ServiceFixture.of(opened, clock, address, client))
 
 
 def is_static(path: str) -> bool:

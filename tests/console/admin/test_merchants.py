@@ -86,7 +86,7 @@ async def test_the_staff_land_in_the_back_office_and_see_what_waits(sqlite_staff
     console = sqlite_staff.console
     client = await console.service.merchant("Balafon", status="pending")
     await client.live.report_mismatch("0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10")
-    await console.service.run_worker()
+    await console.service.make_checks()
     support = await sqlite_staff.browser("support")
     page = await support.get("/console")
     assert page.path == "/admin"

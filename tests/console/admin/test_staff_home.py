@@ -25,15 +25,15 @@ async def test_each_mark_of_a_worker_leads_to_its_page(console: ConsoleFixture) 
     page = await finance.get("/admin")
     assert "Aucun worker n’a encore fait les vérifications" in page.text
     assert "Rien à signaler" not in page.text
-    await service.run_worker()
+    await service.make_checks()
     page = await finance.get("/admin")
     assert _marks(page) == ["/admin/ledger"], "never audited"
     assert "Aucun worker" not in page.text
     await client.live.report_mismatch("0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10")
     assert '<td><a class="go" href="/admin/incidents">' in (await finance.get("/admin/doctor")).text
-    await service.run_worker()
+    await service.make_checks()
     assert _marks(await finance.get("/admin")) == ["/admin/ledger"], "a minute is not over"
-    await service.run_worker(MINUTE / SECOND)
+    await service.make_checks(MINUTE / SECOND)
     assert _marks(await finance.get("/admin")) == ["/admin/incidents", "/admin/ledger"]
     support = await staff.browser("support")
     assert "/admin/ledger" not in _marks(await support.get("/admin")), "support may not open it"
@@ -41,8 +41,8 @@ async def test_each_mark_of_a_worker_leads_to_its_page(console: ConsoleFixture) 
 
 async def test_old_marks_are_no_all_clear(sqlite_staff: Staff) -> None:
     service = sqlite_staff.console.service
-    await service.run_worker()
-    await service.run_worker(MINUTE / SECOND)
+    await service.make_checks()
+    await service.make_checks(MINUTE / SECOND)
     finance = await sqlite_staff.browser("finance")
     assert "assurez-vous qu’un worker tourne" not in (await finance.get("/admin")).text
     service.clock.advance(16 * MINUTE / SECOND)
