@@ -36,7 +36,7 @@ pictures: .venv/dev  ## pictures of the console in docs/images/, of a new demons
 # Compiled files are kept even where the environment says otherwise: each of the four test runners, and each process that
 # a test starts, would compile everything again.
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 5 --dist worksteal
 
 lint: .venv/dev  ## ruff, mypy --strict, import-linter, no marker of a conflict left in any file
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) '
